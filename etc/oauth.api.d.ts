@@ -222,7 +222,14 @@ interface ClientMetadata {
     readonly client_id?: string | undefined;
     readonly redirect_uris: readonly string[];
     readonly client_name: string;
-    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+    readonly jwks?: {
+        readonly keys: readonly {
+            readonly kty?: string;
+            readonly kid?: string;
+        }[];
+    } | undefined;
+    readonly jwks_uri?: string | undefined;
     readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
     readonly response_types: readonly "code"[];
     readonly scope?: string | undefined;

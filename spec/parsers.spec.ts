@@ -57,12 +57,15 @@ const PARSERS: Readonly<Record<string, readonly [input: (n: number) => string, r
   ],
   'metadata of lists': [
     (n) => JSON.stringify(metadata({ grant_types: [...Array<string>(n / 4).fill('x'), 'authorization_code'] })),
-    (text) => readClientMetadata(JSON.parse(text) as Record<string, unknown>),
+    (text) => readClientMetadata(JSON.parse(text) as Record<string, unknown>, {}),
   ],
-  'metadata of a scope': [(n) => 'a '.repeat(n / 2), (scope) => refused(() => readClientMetadata(metadata({ scope })))],
+  'metadata of a scope': [
+    (n) => 'a '.repeat(n / 2),
+    (scope) => refused(() => readClientMetadata(metadata({ scope }), {})),
+  ],
   'metadata of members': [
     (n) => JSON.stringify(metadata(Object.fromEntries(Array.from({ length: n / 8 }, (_, i) => [`m${i}`, null])))),
-    (text) => readClientMetadata(JSON.parse(text) as Record<string, unknown>),
+    (text) => readClientMetadata(JSON.parse(text) as Record<string, unknown>, {}),
   ],
   'a redirect URI': [(n) => `https://a.test/${':1'.repeat(n / 2)}`, (uri) => redirectUriFault(uri)],
   'a redirect URI of dots': [(n) => `https://${'a.'.repeat(n / 2)}test/`, (uri) => redirectUriFault(uri)],

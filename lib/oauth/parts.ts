@@ -8,6 +8,7 @@ import { KeyProofs, recordProofs } from './client-auth/dpop-proof'
 import { Cookies } from './cookie'
 import type { GrantName, KnownClient } from './directories/client'
 import { ClientDocuments } from './clients/client-documents'
+import { StrangerDocuments } from './clients/stranger-documents'
 import { KnownClients } from './clients/known-clients'
 import { knownUsers, readClaims } from './directories/rows'
 import type { User } from './directories/user'
@@ -71,6 +72,7 @@ export function sharedParts(settings: ServerSettings) {
     sessionSec: session.lifetimeSec,
     ...{ users, consents, notices },
     end: ending({ consents, notices, revocations, sessions }),
+    documents: new StrangerDocuments(registration?.fetch, records, clock),
     registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
     keyProofs: new KeyProofs(issuer, dpop, seal, proofs, clock),
     dpopCheck: dpopCheck(proofRules, () => clock.date() / 1_000) as DpopCheck,
@@ -88,7 +90,7 @@ export function dialectParts(settings: ServerSettings, shared: SharedParts, dial
   const isStandard = dialect === 'standard'
   const hasService = settings.serviceScopes ?? !isStandard
   const identity = new IdentityScopes(hasService, scopes, idTokenScopes)
-  const documents = registration && new ClientDocuments(registration, identity, records, clock)
+  const documents = registration && new ClientDocuments(registration, identity, shared.documents)
   const defaultGrants: readonly GrantName[] = ['authorization_code', ...(hasService ? [SERVICE_GRANT] : [])]
   const clients = new KnownClients(settings.clients, documents && { registered, documents }, defaultGrants)
   return {

@@ -20,7 +20,8 @@ export interface AuthorizationServerOptions {
   readonly issuer: string
   /**
    * Takes an `http` issuer on any host, without a warning. Default: of localhost, and with a warning of names and addresses
-   * that only a local network knows: `http://auth:3000` of docker compose, `http://192.168.178.20:3000`.
+   * that only a local network knows: `http://auth:3000` of docker compose, `http://192.168.178.20:3000`. Self-registered apps
+   * may then have `http` redirect URIs of any host, too.
    */
   readonly allowHttp?: boolean | undefined
   /** The registered apps: `clientDirectory([…])`, or your own. */
@@ -195,8 +196,8 @@ export interface RegistrationOptions {
    */
   readonly lifetimeSec?: number | undefined
   /**
-   * Fetches the metadata document of an app whose `client_id` is a URL, as behind a proxy. Must reach no inner host. Default:
-   * by HTTPS, from public addresses only.
+   * Fetches the metadata document of an app whose `client_id` is a URL, and the keys at a `jwks_uri`, as behind a proxy. Must
+   * reach no inner host. Default: by HTTPS, from public addresses only.
    */
   readonly fetch?: FetchFunction | undefined
 }

@@ -23,6 +23,7 @@ import { storeMistake } from '../redis/store-mistake'
 import { isInnerHost, isLoopbackHost } from './directories/addresses'
 import type { ClientDirectory } from './directories/client'
 import { isAudienceList } from './directories/client-directory'
+import type { UriPolicy } from './directories/redirect-uri'
 import type { UserDirectory } from './directories/user'
 import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
@@ -127,7 +128,11 @@ const REGISTRATION = {
 } satisfies TableOf<RegistrationOptions>
 
 /** The options with their defaults. */
-export type RegistrationSettings = OptionValues<typeof REGISTRATION> & Pick<RegistrationOptions, 'accept'>
+export type RegistrationSettings = OptionValues<typeof REGISTRATION> &
+  Pick<RegistrationOptions, 'accept'> & {
+    /** Which redirect URIs an app may have. `accept` decides about custom schemes. */
+    readonly uris: UriPolicy
+  }
 
 /** The options, checked, with their defaults. */
 export type ServerSettings = ReturnType<typeof serverSettings>
@@ -160,7 +165,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     refreshTokens: readOptions('refreshTokens', values.refreshTokens, REFRESH_TOKENS),
     websiteSession: readOptions('websiteSession', values.websiteSession, WEBSITE_SESSION),
     loginLimits: readOptions('loginLimits', values.loginLimits, LOGIN_LIMITS),
-    registration: registration && registrationSettings(registration),
+    registration: registration && registrationSettings(registration, values.allowHttp),
     signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
   }
 }
@@ -254,9 +259,10 @@ function guardedLog(log: ((line: string) => unknown) | undefined): ((line: strin
 
 const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)
 
-function registrationSettings(options: RegistrationOptions): RegistrationSettings {
+function registrationSettings(options: RegistrationOptions, allowHttp: boolean): RegistrationSettings {
   const settings = readOptions('registration', options, REGISTRATION)
   const { accept } = options
-  if (typeof accept === 'function') return { ...settings, accept }
+  if (typeof accept === 'function')
+    return { ...settings, accept, uris: { anyPrivateScheme: true, ...(allowHttp && { http: 'any' }) } }
   throw optionError(`registration.accept must be a function; received ${shown(accept)}`)
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { type KeyPairKeyObjectResult as KeyPair, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Server, createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { SignJWT } from 'jose'
 import { type ClientMetadata, type RegistrationOptions, memoryOAuthStore } from '../../lib/oauth'
 import { fetchDocument, lookUpPublic, publicFetch } from '../../lib/oauth/clients/public-fetch'
 import { systemClock } from '../../lib/http/clock'
@@ -17,6 +19,7 @@ import { UserAgent, request } from './user-agent'
 
 const fetchNow = globalThis.fetch
 const HERE = 'http://127.0.0.1:33418/cb'
+const jwkOf = ({ publicKey }: KeyPair) => publicKey.export({ format: 'jwk' })
 const LOCAL = [{ address: '127.0.0.1', family: 4 }]
 
 describe('a URL as client_id', () => {
@@ -110,23 +113,33 @@ describe('a URL as client_id', () => {
       answers.set('/text', (_req, res) => void res.end('hello'))
       answers.set('/list', (_req, res) => void res.end('[]'))
       answers.set('/reset', (req) => void req.socket.destroy())
-      for (const [clientId, reason] of [
-        [origin + '/moved', /answered 302/],
-        [origin + '/missing', /answered 404/],
-        [origin + '/text', /not JSON/],
-        [origin + '/list', /something else than a JSON object/],
-        [origin + '/reset', /could not be fetched: socket hang up/],
-        [publish('/big', big), /larger than 65536 bytes/],
-        [publish('/other', { client_id: 'https://evil.test/client.json' }), /client_id in .* is another/],
-        [publish('/secret', { token_endpoint_auth_method: 'client_secret_basic' }), /must be public/],
-        [publish('/given', { client_secret: 'x' }), /must be public/],
-        [publish('/no-uri', { redirect_uris: [] }), /redirect_uris are missing/],
-        [publish('/plain', { redirect_uris: ['http://editor.test/cb'] }), /must be https/],
-        [origin.replace('editor.test', 'unknown.test') + '/client.json', /certificate|altnames/],
-      ] as [string, RegExp][]) {
+      const keyed = { token_endpoint_auth_method: 'private_key_jwt' }
+      for (const [status, clientId, reason] of [
+        [503, origin + '/moved', /answered 302/],
+        [503, origin + '/missing', /answered 404/],
+        [503, origin + '/text', /not JSON/],
+        [503, origin + '/list', /something else than a JSON object/],
+        [503, origin + '/reset', /could not be fetched: socket hang up/],
+        [503, publish('/big', big), /larger than 65536 bytes/],
+        [503, publish('/other', { client_id: 'https://evil.test/client.json' }), /client_id in .* is another/],
+        [503, origin.replace('editor.test', 'unknown.test') + '/client.json', /certificate|altnames/],
+        [400, publish('/secret', { token_endpoint_auth_method: 'client_secret_basic' }), /can keep no secret/],
+        [400, publish('/given', { client_secret: 'x' }), /can keep no secret/],
+        [400, publish('/no-uri', { redirect_uris: [] }), /redirect_uris are missing/],
+        [400, publish('/plain', { redirect_uris: ['http://editor.test/cb'] }), /must be https/],
+        [400, publish('/no-keys', keyed), /either jwks or jwks_uri/],
+        [
+          400,
+          publish('/both', { ...keyed, jwks: { keys: [] }, jwks_uri: `${origin}/jwks` }),
+          /either jwks or jwks_uri/,
+        ],
+        [400, publish('/empty', { ...keyed, jwks: { keys: [{ kty: 'oct', k: 'x' }] } }), /jwks must hold a public key/],
+        [400, publish('/inner', { ...keyed, jwks_uri: 'http://127.0.0.1/jwks' }), /jwks_uri must be an https URL/],
+      ] as [number, string, RegExp][]) {
         const page = await running.ask(clientId)
-        assert.deepEqual([page.status, page.location], [400, null], clientId)
+        assert.deepEqual([page.status, page.location], [status, null], clientId)
         assert.match(running.lines.at(-1) ?? '', reason)
+        assert.equal(page.response.headers.get('retry-after'), status === 503 ? '30' : null)
       }
       const elsewhere = await running.ask(publish('/client.json'), { redirect_uri: 'https://evil.test/cb' })
       assert.deepEqual([elsewhere.status, elsewhere.location], [400, null], 'not one of its redirect_uris')
@@ -179,6 +192,125 @@ describe('a URL as client_id', () => {
     })
   })
 
+  it('is away for a moment: the last good copy counts for a day, then 503, and never invalid_client', async () => {
+    const clock = manualClock()
+    const running = await started({}, clock)
+    await using(running, async () => {
+      const path = '/away.json'
+      const grants = { grant_types: ['authorization_code', 'refresh_token'] }
+      const clientId = publish(path, grants)
+      const app = { client_id: clientId, redirect_uri: HERE }
+      const code = (await (await (await running.ask(clientId)).logIn()).accept()).params.get('code') ?? ''
+      const form = { ...app, code, grant_type: 'authorization_code', code_verifier: VERIFIER }
+      let tokens = await json(await post(`${running.issuer}/token`, form))
+      const refresh = async () => {
+        const form = { grant_type: 'refresh_token', client_id: clientId, refresh_token: String(tokens.refresh_token) }
+        const response = await post(`${running.issuer}/token`, form)
+        const body = await json(response)
+        if (response.status === 200) tokens = body
+        return [response.status, body.error, response.headers.get('retry-after')]
+      }
+      const good = [200, undefined, null]
+      for (const answer of [
+        (res: ServerResponse) => res.writeHead(503).end('busy'),
+        (res: ServerResponse) => res.writeHead(403, { 'content-type': 'text/html' }).end('<h1>Are you human?</h1>'),
+        (res: ServerResponse) => res.writeHead(404).end(),
+        (res: ServerResponse) => res.end('{"status":"maintenance"}'),
+        (res: ServerResponse) => res.socket?.destroy(),
+      ]) {
+        answers.set(path, (_req, res) => void answer(res))
+        clock.advance(3_600_000)
+        assert.deepEqual(await refresh(), good)
+      }
+      hits.length = 0
+      for (const ms of [0, 29_999, 1]) {
+        clock.advance(ms)
+        assert.deepEqual(await refresh(), good)
+      }
+      assert.equal(hits.length, 1, 'asked again after half a minute')
+      clock.advance(19 * 3_600_000 + 240_000)
+      assert.deepEqual(await refresh(), good, 'five minutes and a day after it was read')
+      clock.advance(60_000)
+      assert.deepEqual(await refresh(), [503, 'temporarily_unavailable', '30'])
+      assert.match(running.lines.at(-1) ?? '', /socket hang up/)
+      publish(path, grants)
+      clock.advance(30_000)
+      assert.deepEqual(await refresh(), good)
+      // What the app says itself counts at once.
+      publish(path, { ...grants, redirect_uris: [] })
+      clock.advance(300_000)
+      assert.deepEqual(await refresh(), [400, 'invalid_client', null])
+    })
+  })
+
+  it('with the last good copy needs no fetch where its address has named too many apps', async () => {
+    const clock = manualClock()
+    const running = await started({}, clock)
+    await using(running, async () => {
+      const clientId = publish('/good.json')
+      assert.equal((await running.ask(clientId)).status, 200)
+      clock.advance(300_000)
+      for (let i = 0; i < 60; i++) await running.ask(publish(`/much-${i}`))
+      assert.equal((await running.ask(publish('/too-much'))).status, 429)
+      assert.equal((await running.ask(clientId)).status, 200)
+    })
+  })
+
+  it('authenticates by private_key_jwt, with keys of its jwks or at its jwks_uri, which it may replace', async () => {
+    const clock = manualClock()
+    const running = await started({}, clock)
+    await using(running, async () => {
+      const [ec, next] = [0, 1].map(() => generateKeyPairSync('ec', { namedCurve: 'P-256' })) as [KeyPair, KeyPair]
+      const others = [
+        { kty: 'oct', k: 'c2VjcmV0' },
+        { ...jwkOf(next), use: 'enc' },
+        next.privateKey.export({ format: 'jwk' }),
+      ]
+      const jwks = (key: KeyPair) => ({ keys: [...others, jwkOf(key)] })
+      const serveKeys = (key: KeyPair) => answers.set('/jwks', (_req, res) => void res.end(JSON.stringify(jwks(key))))
+      const keyed = { token_endpoint_auth_method: 'private_key_jwt', token_endpoint_auth_signing_alg: 'ES256' }
+      const grants = { grant_types: ['authorization_code', 'refresh_token'] }
+      serveKeys(ec)
+      for (const where of [{ jwks: jwks(ec) }, { jwks_uri: `${origin}/jwks` }]) {
+        const clientId = publish('jwks' in where ? '/inline.json' : '/by-uri.json', { ...grants, ...keyed, ...where })
+        const code = (await (await (await running.ask(clientId)).logIn()).accept()).params.get('code') ?? ''
+        const form = { grant_type: 'authorization_code', redirect_uri: HERE, code, code_verifier: VERIFIER }
+        const token = async (more: Record<string, string>) =>
+          json(await post(`${running.issuer}/token`, { client_id: clientId, ...more }))
+        const assertion = async (key: KeyPair) => ({
+          client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+          client_assertion: await new SignJWT({ jti: randomUUID() })
+            .setProtectedHeader({ alg: 'ES256' })
+            .setIssuer(clientId)
+            .setSubject(clientId)
+            .setAudience(running.issuer)
+            .setExpirationTime(clock.date() / 1_000 + 60)
+            .sign(key.privateKey),
+        })
+        assert.equal((await token(form)).error, 'invalid_client', 'it is confidential')
+        assert.equal((await token({ ...form, ...(await assertion(next)) })).error, 'invalid_client', 'another key')
+        let tokens = await token({ ...form, ...(await assertion(ec)) })
+        assert.equal(tokens.token_type, 'Bearer')
+        const refresh = async (key: KeyPair) => {
+          const refreshed = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+          const answer = await token({ ...refreshed, ...(await assertion(key)) })
+          if (answer.error === undefined) tokens = answer
+          return answer.error
+        }
+        if ('jwks' in where) continue
+        serveKeys(next)
+        assert.equal(await refresh(ec), undefined, 'fresh for five minutes')
+        clock.advance(30_000)
+        assert.equal(await refresh(next), undefined, 'but a key that is not there is looked for')
+        clock.advance(3_600_000)
+        answers.set('/jwks', (_req, res) => void res.writeHead(503).end())
+        assert.equal(await refresh(next), undefined, 'the last good keys')
+        clock.advance(2 * 86_400_000)
+        assert.equal(await refresh(next), 'temporarily_unavailable')
+      }
+    })
+  })
+
   it('is fetched once for all who wait, for 5 s, and 60 times a minute for one address', async () => {
     const clock = manualClock()
     const running = await started({}, clock)
@@ -194,7 +326,7 @@ describe('a URL as client_id', () => {
       assert.equal((await late).status, 429)
       assert.equal(hits.length, 8)
       clock.advance(5_000)
-      assert.deepEqual(new Set((await Promise.all(slow)).map(({ status }) => status)), new Set([400]))
+      assert.deepEqual(new Set((await Promise.all(slow)).map(({ status }) => status)), new Set([503]))
       assert.match(running.lines.find((line) => line.includes('5000')) ?? '', /no answer within 5000 ms/)
       for (let i = 0; i < 51; i++) await running.ask(publish(`/many-${i}`))
       const page = await running.ask(publish('/one-more'))

@@ -119,7 +119,7 @@ const waysOf = (stranger: string): readonly (readonly [path: string, form: Form]
 const MEMBERS: Record<keyof ClientMetadata, true> = {
   ...{ client_id: true, redirect_uris: true, client_name: true, token_endpoint_auth_method: true, grant_types: true },
   ...{ response_types: true, scope: true, client_uri: true, post_logout_redirect_uris: true },
-  ...{ require_pushed_authorization_requests: true, dpop_bound_access_tokens: true },
+  ...{ require_pushed_authorization_requests: true, dpop_bound_access_tokens: true, jwks: true, jwks_uri: true },
 }
 
 const HEADERS = [
@@ -190,7 +190,8 @@ describe('the work for a request', () => {
     for (const name of AUTHORIZATION_PARAMS) assert.ok(seen.has(name), name)
     for (const name of Object.keys(MEMBERS)) {
       const register = (value: unknown) => {
-        const body = JSON.stringify({ redirect_uris: ['https://e.test/cb'], [name]: value })
+        const method = name.startsWith('jwks') && { token_endpoint_auth_method: 'private_key_jwt' }
+        const body = JSON.stringify({ redirect_uris: ['https://e.test/cb'], ...method, [name]: value })
         return send(`${issuer}/register`, { 'content-type': 'application/json' }, body)
       }
       await assertLinear(`${name} at /register`, register, 32_000)

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { type TestContext, describe, it } from 'node:test'
-import type { AuthorizationServerOptions, RegistrationOptions } from '../../lib/oauth'
+import { SignJWT } from 'jose'
+import { type AuthorizationServerOptions, type RegistrationOptions, clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { type RunningServer, VERIFIER, json, post, startServer } from './support'
 import { UserAgent, request } from './user-agent'
@@ -84,6 +86,69 @@ describe('dynamic registration', () => {
     assert.equal((await json(await post(`${running.issuer}/token`, form))).error, 'invalid_client')
     const known = await post(`${running.issuer}/token`, { ...form, client_secret: app.client_secret as string })
     assert.equal((await json(known)).error, 'invalid_grant')
+  })
+
+  it('RFC 7591 §2: an app with private_key_jwt registers its public keys, gets no secret, and signs', async (t) => {
+    const running = await started(t)
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+    const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k1' }
+    const keyed = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }
+    const asked = {
+      ...keyed,
+      jwks: {
+        keys: [
+          { ...jwk, x5c: ['left out'] },
+          { kty: 'EC', crv: 'P-521' },
+        ],
+      },
+    }
+    const app = await json(await send(`${running.issuer}/register`, asked))
+    assert.deepEqual(
+      [app.token_endpoint_auth_method, app.jwks, app.client_secret],
+      ['private_key_jwt', { keys: [jwk] }, undefined],
+    )
+    const clientId = app.client_id as string
+    const form = { grant_type: 'authorization_code', code: 'x', redirect_uri: REDIRECT, client_id: clientId }
+    const assertion = new SignJWT({ jti: 'j1' }).setProtectedHeader({ alg: 'EdDSA' }).setIssuer(clientId)
+    const signed = await assertion
+      .setSubject(clientId)
+      .setAudience(running.issuer)
+      .setExpirationTime('1m')
+      .sign(privateKey)
+    const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+    for (const [more, error] of [
+      [{}, 'invalid_client'],
+      [{ client_assertion_type: type, client_assertion: signed }, 'invalid_grant'], // the code
+    ] as const) {
+      assert.equal((await json(await post(`${running.issuer}/token`, { ...form, ...more }))).error, error)
+    }
+    const none = await send(`${running.issuer}/register`, { ...keyed, jwks: { keys: [{ kty: 'oct', k: 'eA' }] } })
+    assert.equal((await json(none)).error, 'invalid_client_metadata')
+    const uri = { ...keyed, jwks_uri: 'https://app.test/jwks' }
+    assert.equal((await json(await send(`${running.issuer}/register`, uri))).jwks_uri, uri.jwks_uri)
+  })
+
+  it('takes http redirect URIs of other hosts where the server has allowHttp', async (t) => {
+    for (const allowHttp of [false, true]) {
+      const running = await started(t, {}, { allowHttp })
+      for (const name of ['redirect_uris', 'post_logout_redirect_uris']) {
+        const response = await send(`${running.issuer}/register`, { ...METADATA, [name]: ['http://nas.test:8080/cb'] })
+        assert.equal(response.status, allowHttp ? 201 : 400)
+        if (!allowHttp) assert.match(String((await json(response)).error_description), /allowHttp: true/)
+      }
+      const script = await send(`${running.issuer}/register`, { ...METADATA, redirect_uris: ['javascript:alert(1)'] })
+      assert.equal(script.status, 400)
+    }
+  })
+
+  it('takes back the scopes_supported of the discovery document', async (t) => {
+    const scopes = Array.from({ length: 150 }, (_, i) => `notes.${i}.read`)
+    const clients = { ...clientDirectory([]), scopes }
+    const running = await started(t, { accept: () => ({ scopes }) }, { clients, dialect: 'standard' })
+    const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
+    const scope = (discovery.scopes_supported as string[]).join(' ')
+    const app = await json(await send(`${running.issuer}/register`, { ...METADATA, scope }))
+    assert.equal(app.scope, scope)
   })
 
   it('RFC 7591 §3.2.2: wrong metadata is refused and nothing is stored', async (t) => {

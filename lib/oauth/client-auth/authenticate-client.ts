@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { KeyObject } from 'node:crypto'
 import type { Request } from 'express'
 import { fieldValues } from '../../bearer/credentials/credentials'
 import type { Clock } from '../../http/clock'
@@ -49,14 +50,14 @@ export class ClientAuthentication {
     const [given, ...more] = fieldValues(req, 'authorization')
     if (more.length > 0) throw invalidRequest('The request has more than one Authorization header field.')
     // An interceptor of the app adds its access token to every request: that is no authentication of a client.
-    const field = given !== undefined && /^(bearer|dpop) /i.test(given) ? undefined : given
+    const field = given !== undefined && /^(bearer|dpop)( |$)/i.test(given) ? undefined : given
     const readings = credentialsOf(params, field)
     if (typeof readings === 'string') throw this.refused(given, readings)
     // Later readings may hold a part of the secret.
     let reason = `client_id ${shown(readings[0]?.clientId)} is unknown`
     for (const credentials of readings) {
       const client = await this.clients.find(credentials.clientId, req)
-      if (client && (await this.isRight(client, credentials, path))) return client
+      if (client && (await this.isRight(client, credentials, path, req))) return client
       if (client) {
         reason = `the credentials of ${shown(client.clientId)} are wrong, missing, or of another kind than registered`
       }
@@ -64,12 +65,16 @@ export class ClientAuthentication {
     throw this.refused(given, reason)
   }
 
-  private async isRight(client: KnownClient, { secrets, assertion }: Credentials, path: string): Promise<boolean> {
+  private async isRight(client: KnownClient, { secrets, assertion }: Credentials, path: string, req: Request) {
     const { clientId, secretHash = [], publicKeys = [] } = client
     if (assertion !== undefined) {
       const own = [this.issuer, ...ENDPOINTS.map((endpoint) => this.issuer + endpoint)]
       const wanted = [this.issuer, `${this.issuer}/token`, this.issuer + path]
-      const jti = verifiedJti(assertion, clientId, publicKeys, { own, wanted }, this.clock.date() / 1_000)
+      const read = (keys: readonly KeyObject[]) =>
+        verifiedJti(assertion, clientId, keys, { own, wanted }, this.clock.date() / 1_000)
+      const isElsewhere = client.jwksUri !== undefined // the app may have replaced its keys there
+      const found = read(await this.clients.keysOf(client, req))
+      const jti = found ?? (isElsewhere ? read(await this.clients.keysOf(client, req, true)) : undefined)
       return jti !== undefined && this.isFirstUse(`${clientId} jwt ${jti}`, ASSERTION_MS)
     }
     if (secrets === undefined) return !isConfidential(client)

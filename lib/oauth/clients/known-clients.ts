@@ -1,7 +1,7 @@
 import { KeyObject } from 'node:crypto'
 import type { Request } from 'express'
 import { RegisteredClients } from '../records/registered-clients'
-import type { Client, ClientDirectory, GrantName, KnownClient } from '../directories/client'
+import type { ClientDirectory, GrantName, KnownClient, StrangerClient } from '../directories/client'
 import type { ClientDocuments } from './client-documents'
 import { findClientRow } from '../directories/rows'
 import { clientPublicKey } from '../keys/signing-algorithm'
@@ -30,7 +30,17 @@ export class KnownClients {
     return published && { ...this.known(published, true), source: new URL(clientId).host }
   }
 
-  private known({ publicKeys, ...client }: Client, isStranger: boolean): KnownClient {
+  /**
+   * The keys that an app signs with. @param isAgain a signature fits none of them: those at an address are fetched again
+   *
+   * @throws {OAuthError} 503 or 429 if they cannot be had now
+   */
+  async keysOf({ publicKeys = [], jwksUri }: KnownClient, req: Request, isAgain = false) {
+    if (jwksUri === undefined) return publicKeys
+    return (await this.strangers?.documents.keysAt(jwksUri, req, isAgain)) ?? []
+  }
+
+  private known({ publicKeys, ...client }: StrangerClient, isStranger: boolean): KnownClient {
     const option = `publicKeys of ${client.clientId}`
     const keys = publicKeys?.map((key) => (key instanceof KeyObject ? key : clientPublicKey(option, key)))
     return { ...client, ...(keys && { publicKeys: keys }), grants: client.grants ?? this.defaultGrants, isStranger }

@@ -1,12 +1,11 @@
 import type { Request } from 'express'
-import { isScope } from '../../bearer/session/scope'
 import { optionNames } from '../../http/options'
 import { type IdentityScopes, OFFLINE_ACCESS } from '../identity-scopes'
 import { OAuthError } from '../oauth-error'
-import type { ClientMetadata } from '../parameters/client-metadata'
+import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import type { RegistrationGrant } from '../server-options'
 import type { RegistrationSettings } from '../server-settings'
-import type { Client } from '../directories/client'
+import type { StrangerClient } from '../directories/client'
 import { registeredClient } from '../directories/client-directory'
 
 /** The scopes of an app that registered none: the user's id only. */
@@ -19,21 +18,22 @@ const GRANTED = ['realm', 'scopes', 'audiences', 'onwardOrigins', 'requireDpop']
  * @throws {OAuthError} 403 access_denied if the function refuses it
  */
 export async function strangerClient(
-  { accept }: RegistrationSettings,
+  { accept, uris }: RegistrationSettings,
   identity: IdentityScopes,
   clientId: string,
   metadata: ClientMetadata,
   req: Request,
-): Promise<Client> {
+): Promise<StrangerClient> {
   const granted = (await accept(metadata, req)) as unknown
   if (granted === false || granted === undefined || granted === null) {
     throw new OAuthError('access_denied', 'This app may not register itself.', 403)
   }
   optionNames('what registration.accept returns', granted, GRANTED)
   const { requireDpop, ...grant } = granted as RegistrationGrant
-  const asked = metadata.scope?.split(' ').filter(isScope)
-  const identityScopes = asked?.filter((scope) => identity.has(scope)) ?? DEFAULT_SCOPES
-  return registeredClient(
+  const defaultScope = defaultScopeOf(metadata, grant.scopes)
+  const isAsked = metadata.scope !== undefined
+  const identityScopes = isAsked ? defaultScope.filter((scope) => identity.has(scope)) : DEFAULT_SCOPES
+  const client = registeredClient(
     {
       realm: '/registered',
       ...grant,
@@ -43,12 +43,14 @@ export async function strangerClient(
       postLogoutRedirectUris: metadata.post_logout_redirect_uris ?? [],
       grants: metadata.grant_types,
       identityScopes,
-      defaultScope: asked ?? ['openid', ...(grant.scopes ?? [])],
+      defaultScope,
       approval: 'ask',
       anyLocalhostPort: true,
       requirePushedRequests: metadata.require_pushed_authorization_requests ?? false,
       requireDpop: requireDpop ?? metadata.dpop_bound_access_tokens ?? false,
     },
-    { anyPrivateScheme: true },
+    uris,
   )
+  const { jwks, jwks_uri: jwksUri } = metadata
+  return { ...client, ...(jwks && { publicKeys: jwks.keys }), ...(jwksUri !== undefined && { jwksUri }) }
 }

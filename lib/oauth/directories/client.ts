@@ -92,8 +92,14 @@ export interface ClientDirectory {
   readonly scopes?: readonly string[] | undefined
 }
 
+/** An app as it registered itself. */
+export interface StrangerClient extends Client {
+  /** Where its keys are, for `private_key_jwt`. Fetched as strangers' documents are. */
+  readonly jwksUri?: string | undefined
+}
+
 /** An app as the server found it. */
-export interface KnownClient extends Client {
+export interface KnownClient extends StrangerClient {
   readonly publicKeys?: readonly KeyObject[] | undefined
   readonly grants: readonly GrantName[]
   /** Whether nobody here has checked the app: it registered itself, or its `client_id` is the URL of its metadata. */
@@ -108,8 +114,8 @@ export function mayUse(client: KnownClient, grant: GrantName): boolean {
 }
 
 /** Whether the app has credentials, and so must authenticate (RFC 6749 §3.2.1). */
-export function isConfidential({ secretHash = [], publicKeys = [] }: Client): boolean {
-  return secretHash.length > 0 || publicKeys.length > 0
+export function isConfidential({ secretHash = [], publicKeys = [], jwksUri }: StrangerClient): boolean {
+  return secretHash.length > 0 || publicKeys.length > 0 || jwksUri !== undefined
 }
 
 /** Whether users must approve the app before a code goes to that redirect URI. A word that is unknown asks. */

@@ -31,12 +31,12 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   ]
 
   async function register(req: Request, res: Response): Promise<void> {
-    const metadata = readClientMetadata(await jsonOf(req))
+    const metadata = readClientMetadata(await jsonOf(req), registration.uris)
     const [secret, token] = [newSecret(), newSecret()]
-    const isPublic = metadata.token_endpoint_auth_method === 'none'
+    const hasSecret = metadata.token_endpoint_auth_method.startsWith('client_secret')
     const clientId = RegisteredClients.clientIdOf(newId())
     const fresh: RegisteredClient = {
-      client: await clientOf(req, clientId, metadata, isPublic ? undefined : hashOf(secret)),
+      client: await clientOf(req, clientId, metadata, hasSecret ? hashOf(secret) : undefined),
       metadata,
       tokenHash: hashOf(token),
       issuedAtSec: Math.floor(clock.date() / 1_000),
@@ -48,7 +48,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
     }
     await limitRegistrations(req)
     await clients.save(fresh)
-    sendJson(res, 201, { ...describe(fresh, token), ...(!isPublic && { client_secret: secret }) })
+    sendJson(res, 201, { ...describe(fresh, token), ...(hasSecret && { client_secret: secret }) })
   }
 
   async function read(req: Request, res: Response): Promise<void> {
@@ -66,7 +66,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
     const known = [secretHash ?? []].flat()
     const isOurs = typeof secret === 'string' && known.some((hash) => sameSecret(hashOf(secret), hash))
     if (secret !== undefined && secret !== null && !isOurs) throw invalidMetadata('The client_secret is another.')
-    const metadata = readClientMetadata(body)
+    const metadata = readClientMetadata(body, registration.uris)
     if (metadata.token_endpoint_auth_method !== before.metadata.token_endpoint_auth_method) {
       throw invalidMetadata('The token_endpoint_auth_method cannot change: register anew.')
     }

@@ -1,5 +1,8 @@
+import { isScope } from '../../bearer/session/scope'
 import type { JsonObject } from '../../http/json'
-import { hostOf, redirectUriFault } from '../directories/redirect-uri'
+import { type UriPolicy, hostOf, redirectUriFault } from '../directories/redirect-uri'
+import { isDocumentUrl } from '../directories/document-url'
+import { readPublicJwks } from '../keys/public-jwks'
 import { OAuthError } from '../oauth-error'
 
 /** The metadata of a registration (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
@@ -8,7 +11,10 @@ export interface ClientMetadata {
   readonly client_id?: string | undefined
   readonly redirect_uris: readonly string[]
   readonly client_name: string
-  readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post'
+  readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** For `private_key_jwt`: its public keys, or the URL of its keys. */
+  readonly jwks?: { readonly keys: readonly { readonly kty?: string; readonly kid?: string }[] } | undefined
+  readonly jwks_uri?: string | undefined
   readonly grant_types: readonly ('authorization_code' | 'refresh_token')[]
   readonly response_types: readonly 'code'[]
   /** Scopes with spaces between. */
@@ -19,7 +25,7 @@ export interface ClientMetadata {
   readonly dpop_bound_access_tokens?: boolean | undefined
 }
 
-const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
+const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 const MOST_URIS = 10
 const LONGEST_NAME = 100
@@ -29,22 +35,25 @@ const DISGUISES = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
  * Reads the metadata of a registration. A member that is `null` is absent, as many clients write it (RFC 7591 §2.2). Custom
  * schemes without a dot pass here: `accept` decides about them.
  *
+ * @param policy which redirect URIs it may have
  * @throws {OAuthError} invalid_redirect_uri or invalid_client_metadata (RFC 7591 §3.2.2)
  */
-export function readClientMetadata(members: JsonObject): ClientMetadata {
+export function readClientMetadata(members: JsonObject, policy: UriPolicy): ClientMetadata {
   const body = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
-  const redirectUris = urisOf(body, 'redirect_uris')
+  const redirectUris = urisOf(body, 'redirect_uris', policy)
   if (redirectUris.length === 0) throw invalidRedirectUri('The redirect_uris are missing.')
-  const postLogoutUris = urisOf(body, 'post_logout_redirect_uris')
+  const postLogoutUris = urisOf(body, 'post_logout_redirect_uris', policy)
   const scope = textOf(body, 'scope', 7_000)
   const clientUri = textOf(body, 'client_uri', 2_000)
   const pushed = booleanOf(body, 'require_pushed_authorization_requests')
   const bound = booleanOf(body, 'dpop_bound_access_tokens')
   listOf(body, 'response_types', ['code'] as const)
+  const method = oneOf(body, 'token_endpoint_auth_method', AUTH_METHODS, 'client_secret_basic')
   return {
     redirect_uris: redirectUris,
     client_name: textOf(body, 'client_name', LONGEST_NAME) ?? hostOf(redirectUris[0] as string),
-    token_endpoint_auth_method: oneOf(body, 'token_endpoint_auth_method', AUTH_METHODS, 'client_secret_basic'),
+    token_endpoint_auth_method: method,
+    ...(method === 'private_key_jwt' && keysIn(body)),
     grant_types: listOf(body, 'grant_types', GRANT_TYPES) ?? ['authorization_code'],
     response_types: ['code'],
     ...(scope !== undefined && { scope }),
@@ -55,13 +64,32 @@ export function readClientMetadata(members: JsonObject): ClientMetadata {
   }
 }
 
-function urisOf(body: JsonObject, name: string): readonly string[] {
+/** What a request without `scope` asks for: what the app registered, else `openid` and what `accept` named. */
+export function defaultScopeOf({ scope }: ClientMetadata, granted: readonly string[] = []): readonly string[] {
+  return scope?.split(' ').filter(isScope) ?? ['openid', ...granted]
+}
+
+/** Keys or their address, not both (RFC 7591 §2). Clients that use no keys here may have some for other purposes. */
+function keysIn({ jwks, jwks_uri: uri }: JsonObject): Pick<ClientMetadata, 'jwks' | 'jwks_uri'> {
+  if ((jwks === undefined) === (uri === undefined)) {
+    throw invalidMetadata('The method private_key_jwt needs either jwks or jwks_uri.')
+  }
+  if (uri !== undefined) {
+    if (typeof uri === 'string' && uri.length <= 2_000 && isDocumentUrl(uri)) return { jwks_uri: uri }
+    throw invalidMetadata('The jwks_uri must be an https URL with a path.')
+  }
+  const keys = readPublicJwks(jwks).map(({ jwk }) => jwk)
+  if (keys.length > 0) return { jwks: { keys } }
+  throw invalidMetadata('The jwks must hold a public key: RSA of 2048 to 4096 bits, EC on P-256, or Ed25519.')
+}
+
+function urisOf(body: JsonObject, name: string, policy: UriPolicy): readonly string[] {
   const uris = body[name] ?? []
   if (!Array.isArray(uris) || uris.length > MOST_URIS) {
     throw invalidRedirectUri(`The ${name} must be a list of at most ${MOST_URIS} URIs.`)
   }
   for (const uri of uris as readonly unknown[]) {
-    const fault = redirectUriFault(uri, { anyPrivateScheme: true })
+    const fault = redirectUriFault(uri, policy)
     if (fault !== undefined) throw invalidRedirectUri(`One of the ${name} ${fault}.`)
   }
   return uris as readonly string[]

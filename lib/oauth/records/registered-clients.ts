@@ -1,13 +1,13 @@
 import { narrowJson } from '../../http/json'
 import { hashOf } from '../../http/secret'
-import type { Client } from '../directories/client'
-import type { ClientMetadata } from '../parameters/client-metadata'
+import type { StrangerClient } from '../directories/client'
+import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import { OAuthError } from '../oauth-error'
 import type { Records } from './records'
 
 /** An app that registered itself (RFC 7591). */
 export interface RegisteredClient {
-  readonly client: Client
+  readonly client: StrangerClient
   /** As registered. */
   readonly metadata: ClientMetadata
   /**
@@ -25,7 +25,7 @@ const LONGEST_REGISTRATION = 8_192
 
 /** A registration as it is kept: what the metadata say stands there once. */
 type Kept = Omit<RegisteredClient, 'client'> & {
-  readonly client: Omit<Client, 'name' | 'redirectUris' | 'postLogoutRedirectUris'>
+  readonly client: ReturnType<typeof withoutMetadata>
 }
 
 /** Prefix of the app keys of self-registered apps. */
@@ -99,7 +99,15 @@ function keptOf({ client, ...registered }: RegisteredClient): Kept {
   return { ...registered, client: withoutMetadata(client) }
 }
 
-function withoutMetadata({ name: _name, redirectUris: _uris, postLogoutRedirectUris: _others, ...own }: Client) {
+function withoutMetadata({
+  name: _name,
+  redirectUris: _uris,
+  postLogoutRedirectUris: _others,
+  defaultScope: _scope,
+  publicKeys: _keys,
+  jwksUri: _address,
+  ...own
+}: StrangerClient) {
   return own
 }
 
@@ -108,8 +116,11 @@ function registeredOf({ client, metadata, ...kept }: Kept): RegisteredClient {
     client_name: name,
     redirect_uris: redirectUris,
     post_logout_redirect_uris: postLogoutRedirectUris = [],
+    jwks,
+    jwks_uri: jwksUri,
   } = metadata
-  return { ...kept, metadata, client: { ...client, name, redirectUris, postLogoutRedirectUris } }
+  const said = { publicKeys: jwks?.keys, jwksUri, defaultScope: defaultScopeOf(metadata, client.scopes) }
+  return { ...kept, metadata, client: { ...client, name, redirectUris, postLogoutRedirectUris, ...said } }
 }
 
 function sameAs({ client, metadata }: RegisteredClient): string {
