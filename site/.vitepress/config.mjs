@@ -10,11 +10,18 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 /** Folders without pages of the site. */
 const NO_PAGES = ['.*', 'bench', 'coverage', 'demo', 'dist', 'etc', 'lib', 'node_modules', 'scripts', 'site']
 
+/** A gauge, as on the dashboard. */
+const ICON = [
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1f6b4f"/>',
+  '<rect x="6" y="12" width="20" height="8" rx="4" fill="#8fb5a7"/>',
+  '<rect x="6" y="12" width="13" height="8" rx="4" fill="#fff"/></svg>',
+].join('')
+
 export default defineConfig({
   title: 'express-tollgate',
   description: 'Express middleware that rate-limits each user by processing time',
   lang: 'en',
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
   base: process.env.SITE_BASE ?? '/',
   srcDir: root,
   srcExclude: [...NO_PAGES.map((folder) => `${folder}/**`), '**/node_modules/**', 'CODE_OF_CONDUCT.md'],
