@@ -338,6 +338,8 @@ interface SignInInteraction {
     readonly acrValues: readonly string[];
     readonly maxAgeSec: number | undefined;
     readonly prompt: readonly string[];
+    readonly params: Readonly<Record<string, string>>;
+    readonly userIdHint?: string;
     readonly userId?: string;
 }
 interface SignIn {

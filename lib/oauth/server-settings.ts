@@ -191,8 +191,9 @@ function checkIssuer(issuer: unknown, allowHttp: boolean): void {
   )
 }
 
-/** Pages of the server below its issuer that stay with a sign-in page of the app's own. */
-const OWN_PAGES = ['/authorization', '/terms', '/approval', '/logout', '/apps']
+/** Paths of the server below its issuer, but for `/login`: that is free where the sign-in page is the app's own. */
+const ENDPOINT =
+  /^\/(authorization|token|terms|approval|par|userinfo|revoke|introspect|logout|apps|jwks|register|\.well-known)(\/|$)/i
 
 /** The page must be on the issuer's host, which the browser's cookie goes to. */
 function checkLogin(login: unknown, issuer: string): void {
@@ -205,9 +206,10 @@ function checkLogin(login: unknown, issuer: string): void {
   const given = readOptions('login', login, { url })
   const path = typeof given.url === 'string' ? new URL(given.url, issuer).pathname : ''
   const base = new URL(issuer).pathname.replace(/\/$/, '')
-  if (path.startsWith(`${base}/`) && OWN_PAGES.includes(path.slice(base.length))) {
+  if (path.startsWith(`${base}/`) && ENDPOINT.test(path.slice(base.length))) {
     throw optionError(
-      `login.url must not be a page of the server itself (${OWN_PAGES.join(', ')}); received ${shown(given.url)}`,
+      `login.url must not be the path of an endpoint of the server, such as /token; received ${shown(given.url)}. Write ` +
+        `${base}/login or ${base}/sign-in`,
     )
   }
   if (given.url === undefined) throw optionError(`login.url must be ${url.must}; received undefined`)

@@ -159,6 +159,37 @@ describe('an app that registered itself', () => {
     )
   })
 
+  it('on a loopback port hears that the user said no, at each page; elsewhere the user gets a link', async (t) => {
+    const uris = [
+      'http://127.0.0.1/cb',
+      'http://localhost/cb',
+      'http://[::1]/cb',
+      'editor:/cb',
+      'https://stranger.test/cb',
+    ]
+    const running = await started(t, { redirect_uris: uris })
+    const { clientId, issuer } = running
+    const ada = await signedIn(running)
+    for (const [uri, isHeard] of [
+      ['http://127.0.0.1:49152/cb', true],
+      ['http://localhost:7772/cb', true], // any port, also beside https addresses
+      ['http://[::1]:49152/cb', true],
+      ['editor:/cb', false], // whoever has registered the scheme there
+      ['https://stranger.test/cb', false],
+    ] as const) {
+      const page = await ada.authorize(issuer, asked(clientId, { redirect_uri: uri }))
+      const login = await new UserAgent(issuer).authorize(issuer, asked(clientId, { redirect_uri: uri }))
+      for (const no of [await page.submit({ action: 'deny' }), await login.submit({ action: 'cancel' })]) {
+        assert.equal(no.status, isHeard ? 303 : 400, uri)
+        if (isHeard) assert.ok(no.location?.startsWith(`${uri}?error=access_denied&`), no.location ?? '')
+        else assert.ok(no.text.includes(`href="${uri}?error=access_denied&`), uri)
+      }
+      // Nobody has decided anything.
+      const silent = await ada.authorize(issuer, asked(clientId, { redirect_uri: uri, prompt: 'none' }))
+      assert.deepEqual([silent.status, silent.location], [400, null], uri)
+    }
+  })
+
   it('loses its tokens when its registration is deleted', async (t) => {
     const running = await started(t)
     const body = JSON.stringify({ redirect_uris: [STRANGE], token_endpoint_auth_method: 'none', scope: 'openid' })

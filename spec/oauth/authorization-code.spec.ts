@@ -220,6 +220,26 @@ describe('PKCE', () => {
     assert.equal('refresh_token' in (await json(response)), false)
   })
 
+  it('OAuth 2.1 §4.1.3: in the dialect standard a token request needs no redirect_uri where PKCE proves the client', async (t) => {
+    const standard = await startServer({ dialect: 'standard' })
+    t.after(() => standard.close())
+    const { issuer } = standard
+    const code = async (more: Form = {}) => {
+      const { redirect_uri: _uri, ...form } = await codeForm(issuer, { ...spa, ...more })
+      return { ...form, client_id: more.client_id ?? 'spa' }
+    }
+    const error = async (form: Form) => (await json(await post(`${issuer}/token`, form))).error
+    assert.equal(await error(await code()), undefined)
+    assert.equal(await error({ ...(await code()), redirect_uri: '' }), undefined, 'an empty one is none')
+    assert.equal(await error({ ...(await code()), redirect_uri: 'https://spa.test/other' }), 'invalid_grant')
+    assert.equal(await error({ ...(await code()), code_verifier: 'x'.repeat(43) }), 'invalid_grant')
+    assert.equal(await error(await code({ ...legacy })), 'invalid_grant', 'no PKCE')
+    assert.equal(
+      await error({ ...(await code({ ...legacy })), code_verifier: '', redirect_uri: legacy.redirect_uri }),
+      undefined,
+    )
+  })
+
   it('RFC 7636 §4.6: refuses a missing, a wrong and a malformed verifier, and the challenge in its place (O129, O133)', async () => {
     const { code_verifier: verifier = '', ...form } = await codeForm(running.issuer, spa)
     for (const wrong of [

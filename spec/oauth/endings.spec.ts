@@ -194,6 +194,12 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
       ),
     'an address that is not registered': async (at) =>
       confirm(await at.agent.request(logoutWith(at, { client_id: 'shop', post_logout_redirect_uri: `${BYE}/` }))),
+    'an address that is not registered, with a good id_token': async (at) =>
+      confirm(
+        await at.agent.request(
+          logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', post_logout_redirect_uri: `${BYE}/` }),
+        ),
+      ),
     'an id_token of another app than client_id says': async (at) =>
       confirm(
         await at.agent.request(logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', client_id: 'notes' })),

@@ -81,7 +81,7 @@ describe("the app's own sign-in page", () => {
     assert.deepEqual(await told(agent, url), {
       client: { id: 'web', name: 'Web App', host: 'client.test' },
       ...{ scope: ['openid', 'tree.read'], loginHint: 'ada', uiLocales: ['de', 'en'] },
-      ...{ acrValues: ['mfa', 'pwd'], maxAgeSec: 60, prompt: [] },
+      ...{ acrValues: ['mfa', 'pwd'], maxAgeSec: 60, prompt: [], params: {} },
     })
     const tokens = await tokensOf(issuer, await signIn(agent, url, { userId: ADA, acr: 'mfa', amr: ['pwd', 'otp'] }))
     for (const token of [tokens.id_token, tokens.access_token]) {
@@ -90,6 +90,112 @@ describe("the app's own sign-in page", () => {
     }
     const next = await tokensOf(issuer, await agent.authorize(issuer, request({ acr_values: 'mfa' })))
     assert.equal(decodeJwt(next.id_token as string).acr, 'mfa', 'the session is strong enough')
+  })
+
+  it('hears of parameters that the server does not know, of the user that the app means, and of prompt=create', async (t) => {
+    const { begin, issuer } = await started(t)
+    const { agent, url } = await begin()
+    const { id_token: hint } = await tokensOf(issuer, await signIn(agent, url))
+    const hints = { idp_hint: 'google', screen_hint: 'sign up', 'ext-é': '1 & 2', constructor: 'x' }
+    type Told = { params: object; prompt: string[]; userIdHint?: string }
+    const asked = async (more: Form) => {
+      const next = await begin(more, agent)
+      return { page: next.url, ...((await told(agent, next.url)) as Told) }
+    }
+    const first = await asked({ ...hints, [`x${'y'.repeat(64)}`]: 'too long a name', prompt: 'create' })
+    assert.deepEqual([first.params, first.prompt, first.userIdHint], [hints, ['create'], undefined])
+    assert.notEqual((await signIn(agent, first.page)).params.get('code'), null)
+    for (const more of [
+      { id_token_hint: hint as string },
+      { claims: JSON.stringify({ id_token: { sub: { value: ADA } } }) },
+    ])
+      assert.equal((await asked({ ...more, prompt: 'login' })).userIdHint, ADA)
+    const none = await agent.authorize(issuer, request({ prompt: 'none create' }))
+    assert.equal(none.params.get('error'), 'invalid_request')
+    // A pushed request has the same, but not its app's secret.
+    const pushed = await json(
+      await post(`${issuer}/par`, { ...request(hints), prompt: 'login', client_secret: 'secret' }),
+    )
+    const uri = { client_id: 'web', request_uri: pushed.request_uri as string, idp_hint: 'not pushed' }
+    const shown = await agent.request(`${issuer}/authorization?${new URLSearchParams(uri).toString()}`)
+    assert.deepEqual(((await told(agent, shown.location ?? '')) as Told).params, hints)
+    // They count towards the length of the request.
+    const long = await begin({ padding: 'x'.repeat(16_000), state: 'y'.repeat(400) })
+    assert.equal(long.url, '')
+    const discovery = await json(await fetch(`${issuer}/.well-known/openid-configuration`))
+    assert.ok((discovery.prompt_values_supported as string[]).includes('create'))
+    const plain = await startServer({ dialect: 'standard' })
+    t.after(() => plain.close())
+    const refused = await new UserAgent(plain.issuer).authorize(plain.issuer, request({ prompt: 'create' }))
+    assert.equal(refused.params.get('error'), 'invalid_request', 'the page of the server creates no accounts')
+  })
+
+  it('and its answers have the opener policy of the server, also behind helmet', async (t) => {
+    const policy = 'Cross-Origin-Opener-Policy'
+    for (const [openerPolicy, expected] of [
+      [undefined, 'unsafe-none'],
+      ['same-origin', 'same-origin'],
+    ] as const) {
+      const helmet: express.RequestHandler = (_req, res, next) => {
+        res.setHeader(policy, 'same-origin-allow-popups')
+        next()
+      }
+      const login = { url: '/sign-in' }
+      const pages = { ...(openerPolicy && { openerPolicy }), terms: { version: '1', paragraphs: ['Be kind.'] } }
+      const running = await startServer({ dialect: 'standard', login, pages }, helmet)
+      t.after(() => running.close())
+      running.app.get('/sign-in', (_req, res) => void res.end('mine'))
+      running.app.post('/sign-in', (req, res, next) => {
+        running.server.signIn(req, res, { userId: ADA }).catch(next)
+      })
+      const agent = new UserAgent(running.issuer)
+      const sent = await agent.authorize(running.issuer, request())
+      const mine = await agent.request(sent.location ?? '')
+      const terms = await agent.request(sent.location ?? '', { method: 'POST' })
+      const back = await terms.accept()
+      const wrong = await agent.authorize(running.issuer, request({ client_id: 'nobody' }))
+      assert.deepEqual(
+        [sent, terms, back, wrong, mine].map(({ response }) => response.headers.get(policy)),
+        [expected, expected, expected, expected, 'same-origin-allow-popups'],
+      )
+    }
+  })
+
+  it('may be /login below the issuer or any path beside it; those of endpoints are refused at start', async (t) => {
+    const base = '/cis-web/oauth2/v3'
+    for (const url of [
+      `${base}/login`,
+      '/login',
+      '/token',
+      '/logout',
+      `${base}/sign-in?theme=dark`,
+      `${base}/tokens`,
+    ]) {
+      const running = await startServer({ dialect: 'standard', login: { url } })
+      t.after(() => running.close())
+      running.app.get(url.split('?')[0] ?? '', (_req, res) => void res.send('<h1>My page</h1>'))
+      running.app.post(url.split('?')[0] ?? '', (_req, res) => void res.send('<h1>My form</h1>'))
+      const agent = new UserAgent(running.issuer)
+      const { location } = await agent.authorize(running.issuer, request())
+      assert.equal((await agent.request(location ?? '')).title, 'My page', url)
+      assert.equal((await agent.request(location ?? '', { method: 'POST' })).title, 'My form', url)
+    }
+    const paths = [
+      '/authorization',
+      '/terms',
+      '/Approval',
+      '/logout/',
+      '/apps',
+      '/token',
+      '/par',
+      '/userinfo',
+      '/revoke',
+    ]
+    for (const path of [...paths, '/introspect', '/jwks', '/register/x', '/.well-known/openid-configuration'])
+      await assert.rejects(
+        startServer({ login: { url: base + path } }),
+        /login\.url must not be the path of an endpoint/,
+      )
   })
 
   it('goes on to terms and approval, and with an error to the app', async (t) => {
@@ -136,7 +242,9 @@ describe("the app's own sign-in page", () => {
     const must = await begin({ claims }, agent)
     assert.equal((await signIn(agent, must.url)).params.get('error'), 'unmet_authentication_requirements')
     const silent = await agent.authorize(issuer, request({ acr_values: 'mfa', prompt: 'none' }))
-    assert.equal(silent.params.get('error'), 'login_required')
+    assert.notEqual(silent.params.get('code'), null, 'a wish ends no silent renewal')
+    const strict = await agent.authorize(issuer, request({ claims, prompt: 'none' }))
+    assert.equal(strict.params.get('error'), 'login_required')
   })
 
   it('steps up for an API that asks by RFC 9470', async (t) => {

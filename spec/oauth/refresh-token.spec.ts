@@ -54,6 +54,16 @@ describe('the refresh token grant', () => {
     assert.equal('id_token' in narrow, false)
     const again = await json(await refresh(narrow.refresh_token))
     assert.equal(again.scope, 'openid email tree.read')
+    const one = await json(await refresh(again.refresh_token, { scope: 'openid' }))
+    assert.equal(one.scope, 'openid', 'of several, the first alone')
+  })
+
+  it('leaves out of a refresh what is left out at sign-in: scopes that the app may not ask for', async () => {
+    const { refresh_token: token } = await first()
+    const same = await json(await refresh(token, { scope: 'openid email photos.read tree.read unknown' }))
+    assert.equal(same.scope, 'openid email tree.read')
+    assert.equal((await json(await refresh(same.refresh_token, { scope: 'photos.read' }))).error, 'invalid_scope')
+    assert.equal((await refresh(same.refresh_token)).status, 200, 'a refused refresh spends nothing')
   })
 
   it('RFC 9700 §4.14.2: reuse after the grace revokes the whole family', async () => {

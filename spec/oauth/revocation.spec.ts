@@ -219,7 +219,10 @@ describe('logout at the website', () => {
     for (const uri of ['https://evil.test', 'https://client.test/cb', 'https://client.test/bye/']) {
       const { agent, hint } = await signIn()
       const page = await leave(agent, { id_token_hint: hint, post_logout_redirect_uri: uri })
-      assert.deepEqual([page.title, page.location], ['You are signed out', null])
+      assert.deepEqual([page.title, page.location], ['Sign out?', null])
+      assert.ok(await isSignedIn(agent))
+      const done = await page.submit({})
+      assert.deepEqual([done.title, done.location], ['You are signed out', null])
       assert.equal(await isSignedIn(agent), false)
     }
     const bye = { post_logout_redirect_uri: 'https://client.test/bye' }

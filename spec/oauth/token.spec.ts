@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { clientDirectory } from '../../lib/oauth'
 import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
-import { codeForm } from './user-agent'
+import { codeForm, request } from './user-agent'
 
 describe('the token endpoint', () => {
   let running: RunningServer
@@ -159,6 +159,24 @@ describe('the token endpoint', () => {
   it('RFC 6749 §2.3: more than one way to authenticate is refused', async () => {
     const response = await send('grant_type=client_credentials&client_id=web&client_secret=secret', AS_WEB)
     assert.deepEqual(await error(response), [400, 'invalid_request'])
+  })
+
+  it('an access token in the field, as interceptors of apps add it, authenticates nobody and does no harm', async () => {
+    const fields = ['Bearer eyJhbGciOiJSUzI1NiJ9.e30.x', 'bearer undefined', 'Bearer', 'DPoP x']
+    for (const authorization of fields) {
+      const headers = { authorization }
+      const form = await codeForm(running.issuer, { client_id: 'spa', redirect_uri: 'https://spa.test/cb' })
+      const url = (path: string) => `${running.issuer}/${path}`
+      const tokens = await post(url('token'), { ...form, client_id: 'spa' }, headers)
+      assert.equal(tokens.status, 200, authorization)
+      const token = (await json(tokens)).access_token as string
+      assert.equal((await post(url('revoke'), { token, client_id: 'spa' }, headers)).status, 200)
+      assert.equal(await running.server.verify(token), undefined, 'it is revoked')
+      const asWeb = { client_id: 'web', client_secret: 'secret' }
+      assert.equal((await post(url('introspect'), { token, ...asWeb }, headers)).status, 200)
+      assert.equal((await post(url('par'), { ...request(), ...asWeb }, headers)).status, 201)
+      assert.equal((await post(url('introspect'), { token, client_id: 'web' }, headers)).status, 401, 'no secret')
+    }
   })
 
   it('RFC 6749 §3.2.1: a confidential client needs its secret; an empty one counts as none', async () => {

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { ASYMMETRIC } from '../../bearer/keys/algorithm'
 import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
-import { PROMPTS } from '../parameters/authorization-request'
+import { promptsOf } from '../parameters/authorization-request'
 import type { Uses } from '../parts'
 import { type Endpoint, sendJson } from './endpoint'
 
@@ -11,7 +11,15 @@ const PUBLISHED_FOR_SEC = 300
 const CACHED = { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` }
 
 type Parts = Uses<
-  'apiScopes' | 'everyAcr' | 'hasService' | 'identity' | 'issuer' | 'keyring' | 'registration' | 'requirePushedRequests'
+  | 'apiScopes'
+  | 'everyAcr'
+  | 'hasService'
+  | 'identity'
+  | 'issuer'
+  | 'keyring'
+  | 'login'
+  | 'registration'
+  | 'requirePushedRequests'
 >
 
 /** The discovery documents (OpenID Connect Discovery §4, RFC 8414 §3). The host's root has them, too. */
@@ -73,7 +81,7 @@ function metadata(parts: Parts): Record<string, unknown> {
     claims_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
-    prompt_values_supported: PROMPTS,
+    prompt_values_supported: promptsOf(parts),
     ...(parts.everyAcr !== undefined && { acr_values_supported: [parts.everyAcr] }),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [...new Set(parts.keyring.published().map(({ alg }) => alg))],

@@ -21,8 +21,6 @@ export interface Endpoint {
   readonly errors: 'json' | 'page'
   /** Whether caches may store its responses. Default false. */
   readonly cacheable?: boolean
-  /** Whether the app's own pages may have its path, for methods that it does not answer. Default false. */
-  readonly passesOn?: boolean
   /** Whether apps in browsers may call it from any origin, without cookies. Default false. */
   readonly anyOrigin?: boolean
 }
@@ -64,7 +62,6 @@ export function endpointHandler(servedTo: (req: Request) => Served): RequestHand
     try {
       if (anyOrigin && allowAnyOrigin(served.endpoint, req, res)) return
       const handler = methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]
-      if (!handler && served.endpoint.passesOn) return next()
       if (!handler) throw methodNotAllowed(served.endpoint)
       await requestNetwork.run(clientNetwork(req), () => handler(req, res))
     } catch (err) {

@@ -28,6 +28,8 @@ interface LogoutTarget {
   /** The session that the app's id_token names, and its user. */
   readonly sid?: string
   readonly userId?: string
+  /** Something of the request was left out. */
+  readonly isDoubtful?: boolean
 }
 
 type Parts = Uses<'clients' | 'cookies' | 'end' | 'idTokens' | 'issuer' | 'log' | 'pages' | 'seal' | 'sessionOf'>
@@ -59,8 +61,9 @@ export function logoutEndpoint(parts: Parts): Endpoint {
       if (askAgainByGet(parts, '/logout', again.toString(), res)) return
     }
     const session = await parts.sessionOf(req)
-    // Without an id_token of the session any site could sign the user out, so ask the user (§2).
-    if (session && session.sid !== target.sid) {
+    // Without an id_token of the session any site could sign the user out, so ask the user (§2). Who would not come back to
+    // the app is asked, too.
+    if (session && (target.isDoubtful || session.sid !== target.sid)) {
       const request = seal.seal('logout', target)
       const csrf = issueCsrfToken(parts, req, res, request)
       const onward = target.uri === undefined || target.stranger ? [] : target.onward
@@ -120,6 +123,6 @@ export function logoutEndpoint(parts: Parts): Endpoint {
   /** Goes on with what is certain, and tells the app's developer. */
   function doubt(reason: string, target: LogoutTarget = {}): LogoutTarget {
     reportRefusal({ endpoint: '/logout', code: 'invalid_request', status: 200, reason }, parts.log)
-    return target
+    return { ...target, isDoubtful: true }
   }
 }

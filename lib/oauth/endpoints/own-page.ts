@@ -7,7 +7,8 @@ import { hostOf } from '../directories/redirect-uri'
 import { textOf } from '../directories/rows'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { requestedLocales } from '../pages/page-texts'
-import { acrValuesOf } from '../parameters/authorization-request'
+import { acrValuesOf, otherParams } from '../parameters/authorization-request'
+import { readClaimsRequest } from '../parameters/claims-request'
 import { Params } from '../parameters/params'
 import type { LoginRefusal, User, UserId } from '../directories/user'
 import type { Uses } from '../parts'
@@ -29,7 +30,12 @@ export interface SignInInteraction {
   readonly acrValues: readonly string[]
   /** The app wants a login that is no older. */
   readonly maxAgeSec: number | undefined
+  /** `create`: the user wants a new account. */
   readonly prompt: readonly string[]
+  /** Parameters that the server does not know: `{ idp_hint: 'google', screen_hint: 'signup' }`. */
+  readonly params: Readonly<Record<string, string>>
+  /** The user whom the app means by its `id_token_hint`, or by `claims`: nobody else can sign in. */
+  readonly userIdHint?: string
   /** The user who is signed in already: asked again, or for a stronger login. */
   readonly userId?: string
 }
@@ -69,7 +75,7 @@ interface Kept {
   /** The hash of the browser's secret. */
   readonly browser: string
   /** What the app's page is told, but for the lists that the request's own parameters have. */
-  readonly told: Omit<SignInInteraction, 'userId' | 'acrValues' | 'uiLocales'>
+  readonly told: Omit<SignInInteraction, 'userId' | 'userIdHint' | 'acrValues' | 'uiLocales' | 'params'>
 }
 
 /** An interaction that the request's browser began. */
@@ -116,7 +122,18 @@ function ownPageUrl({ login }: Uses<'login'>, params: Readonly<Record<string, st
 }
 
 type Parts = Uses<
-  | ('attempts' | 'consents' | 'cookies' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
+  | (
+      | 'attempts'
+      | 'consents'
+      | 'cookies'
+      | 'idTokens'
+      | 'issuer'
+      | 'log'
+      | 'login'
+      | 'loginEvents'
+      | 'pages'
+      | 'records'
+    )
   | ('revocations' | 'seal' | 'sessionOf' | 'users')
 >
 
@@ -148,10 +165,14 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
     if (!kept) return undefined
     const session = await parts.sessionOf(req)
     const params = Params.of(kept.interaction.params)
+    const { sub } = readClaimsRequest(params.get('claims'), [], undefined)
+    const userIdHint = sub ?? parts.idTokens.read(params.get('id_token_hint') ?? '')?.sub
     return {
       ...kept.told,
       acrValues: acrValuesOf(params) ?? [],
       uiLocales: requestedLocales(params.get('ui_locales')),
+      params: otherParams(params),
+      ...(userIdHint !== undefined && { userIdHint }),
       ...(session && { userId: session.userId }),
     }
   }
@@ -207,7 +228,8 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
         return sendBack(await failed(req, visit, why.account ?? check?.user.username), found.id, res)
       }
       if (!(await isFirst(found.id))) return pages.startAgain(res)
-      await redirectError(parts, req, res, visit.request, new OAuthError(error as OAuthErrorCode, description))
+      const refusal = new OAuthError(error as OAuthErrorCode, description)
+      await redirectError(parts, req, res, visit.request, refusal, true)
     }
   }
 

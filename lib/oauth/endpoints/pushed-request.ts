@@ -3,10 +3,9 @@ import { hashOf, newSecret } from '../../http/secret'
 import { isConfidential } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import {
-  AUTHORIZATION_PARAMS,
-  LONGEST_REQUEST,
   rawAuthorizationParams,
   readAuthorizationRequest,
+  refuseLongRequest,
   registeredRedirectUri,
 } from '../parameters/authorization-request'
 import { formOf } from '../parameters/form'
@@ -37,7 +36,15 @@ const LIMITS = { name: 'pushed', refusal: 'Too many requests have been pushed.' 
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 type Parts = Uses<
-  'audience' | 'authentication' | 'everyAcr' | 'identity' | 'isRealmNeeded' | 'isScopeNeeded' | 'keyProofs' | 'records'
+  | 'audience'
+  | 'authentication'
+  | 'everyAcr'
+  | 'identity'
+  | 'isRealmNeeded'
+  | 'isScopeNeeded'
+  | 'keyProofs'
+  | 'login'
+  | 'records'
 >
 
 /** Takes an authorization request from its client directly (RFC 9126). */
@@ -46,7 +53,7 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
 
   async function push(req: Request, res: Response): Promise<void> {
     const params = await formOf(req)
-    params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource'], LONGEST_REQUEST)
+    refuseLongRequest(params, parts)
     const client = await parts.authentication.authenticate(req, params, '/par')
     const { clientId, isStranger } = client
     if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
@@ -62,7 +69,7 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
     }
     await proof?.use()
     const secret = newSecret()
-    const raw = { ...rawAuthorizationParams(params), client_id: clientId, ...(proof && { dpop_jkt: proof.jkt }) }
+    const raw = { ...rawAuthorizationParams(params, parts), client_id: clientId, ...(proof && { dpop_jkt: proof.jkt }) }
     const pushed: PushedRequest = { params: raw }
     await parts.records.set('pushed', hashOf(secret), pushed, LIFETIME_SEC * 1_000)
     sendJson(res, 201, { request_uri: PREFIX + secret, expires_in: LIFETIME_SEC })

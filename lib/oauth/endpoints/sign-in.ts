@@ -7,11 +7,10 @@ import type { User } from '../directories/user'
 import { OAuthError, type OAuthErrorCode, invalidRequest } from '../oauth-error'
 import type { LoginAgain } from '../pages/page-renderer'
 import {
-  AUTHORIZATION_PARAMS,
   type AuthorizationRequest,
-  LONGEST_REQUEST,
   rawAuthorizationParams,
   readAuthorizationRequest,
+  refuseLongRequest,
   registeredRedirectUri,
 } from '../parameters/authorization-request'
 import { unmetAcr } from '../parameters/claims-request'
@@ -74,19 +73,14 @@ export function signInFlow(parts: Parts): SignInFlow {
     '/terms': (req, res) => decide('terms', req, res),
     '/approval': (req, res) => decide('approval', req, res),
   }
-  const endpoints = Object.entries(forms).map(([path, POST]) => ({
-    path,
-    methods: { POST },
-    errors: 'page' as const,
-    passesOn: parts.login !== undefined,
-  }))
+  const endpoints = Object.entries(forms).map(([path, POST]) => ({ path, methods: { POST }, errors: 'page' as const }))
   return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
 
   async function authorize(params: Params, req: Request, res: Response): Promise<void> {
     if (lacksCookies(parts, req) && askAgainByGet(parts, '/authorization', params.toString(), res)) return
     const pushed = await findPushedRequest(records, params)
     const asked = pushed?.params ?? params
-    const origin = { params: rawAuthorizationParams(asked), pushedId: pushed?.id }
+    const origin = { params: rawAuthorizationParams(asked, parts), pushedId: pushed?.id }
     const visit = await arrive(asked, beginInteraction(parts, origin), req, res)
     if (visit) await proceed(visit)
   }
@@ -103,7 +97,7 @@ export function signInFlow(parts: Parts): SignInFlow {
 
   async function readRequest(params: Params, pushedId: string | undefined, req: Request, res: Response) {
     // The pages and the redirect that answers carry the parameters along, so too much of them would fail there.
-    params.refuseLonger(AUTHORIZATION_PARAMS, LONGEST_REQUEST)
+    refuseLongRequest(params, parts)
     params.refuseRepeated(['client_id', 'redirect_uri'])
     pages.speak(res, params.get('ui_locales'))
     const clientId = params.need('client_id')
@@ -141,11 +135,13 @@ export function signInFlow(parts: Parts): SignInFlow {
    * very request is enough, whatever the clocks of the processes say.
    */
   function needsLogin(visit: Visit, session: SessionRecord): boolean {
-    const { prompt, maxAgeSec, idTokenHint, acrValues = [] } = visit.request
+    const { prompt, maxAgeSec, idTokenHint, acrValues = [], isAcrEssential } = visit.request
     if (stepsOf(visit)?.login) return false
-    if (prompt.has('login') || prompt.has('select_account')) return true
+    if (['login', 'select_account', 'create'].some((word) => prompt.has(word))) return true
     if (maxAgeSec !== undefined && clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
-    if (parts.login && acrValues.length > 0 && !acrValues.includes(session.acr ?? parts.acr)) return true
+    // A wish is no reason to end a silent renewal: perhaps no login reaches it (OIDC Core §5.5.1.1).
+    const isWeak = acrValues.length > 0 && !acrValues.includes(session.acr ?? parts.acr)
+    if (parts.login && isWeak && (isAcrEssential || !prompt.has('none'))) return true
     if (idTokenHint !== undefined && !idTokens.read(idTokenHint)) return true // the hinted user is unknown
     return wantsOther(visit.request, session)
   }
@@ -240,8 +236,9 @@ export function signInFlow(parts: Parts): SignInFlow {
     return true
   }
 
-  async function fail({ req, res, request }: Visit, code: OAuthErrorCode, message: string): Promise<true> {
-    await redirectError(parts, req, res, request, new OAuthError(code, message))
+  async function fail(visit: Visit, code: OAuthErrorCode, message: string, hasDecided = false): Promise<true> {
+    const { req, res, request } = visit
+    await redirectError(parts, req, res, request, new OAuthError(code, message), hasDecided)
     return true
   }
 
@@ -299,7 +296,9 @@ export function signInFlow(parts: Parts): SignInFlow {
     const sent = await submitted(req, res, ['username', 'password'])
     if (!sent) return
     const { visit, form } = sent
-    if (form.get('action') === 'cancel') return void (await fail(visit, 'access_denied', 'The user did not sign in.'))
+    if (form.get('action') === 'cancel') {
+      return void (await fail(visit, 'access_denied', 'The user did not sign in.', true))
+    }
     const username = form.get('username') ?? ''
     const check = await checkPassword(parts, req, visit.request.client.clientId, username, form.get('password') ?? '')
     switch (check.outcome) {
@@ -342,10 +341,7 @@ export function signInFlow(parts: Parts): SignInFlow {
     if (!session) return startAgain(visit)
     const { userId } = session
     if (userId !== interaction.steps?.userId) return startAgain(visit, { status: 400, notice: 'otherUser' })
-    if (form.get('action') !== 'accept') {
-      const declined = new OAuthError('access_denied', DECLINED[step])
-      return redirectError(parts, req, res, request, declined, true)
-    }
+    if (form.get('action') !== 'accept') return void (await fail(visit, 'access_denied', DECLINED[step], true))
     const version = pages.terms(res)?.version
     if (step === 'approval') await consents.approve(approvalOf(request, userId))
     else if (version !== undefined) await consents.acceptTerms(userId, version)

@@ -63,14 +63,19 @@ export function userGrants(parts: Parts): readonly Grant[] {
   /** Exchanges a refresh token for new tokens (RFC 6749 §6) and rotates it (RFC 9700 §4.14.2). */
   async function refreshToken(request: GrantRequest): Promise<TokenResponse> {
     const { client, params, jkt } = request
-    const narrowed = new Set(parseScope(params.get('scope')))
+    const asked = parseScope(params.get('scope'))
     const found = await refreshTokens.find(params.need('refresh_token'))
     // Trying another client's token must not spend or revoke it.
     if (found?.authorization.clientId !== client.clientId) throw invalidGrant('refresh token')
     const authorization = await refreshTokens.stillGood(found.authorization)
     if (!authorization) throw invalidGrant('refresh token')
-    const scope = authorization.scope.filter((one) => narrowed.size === 0 || narrowed.delete(one))
-    if (narrowed.size > 0) throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
+    const granted = authorization.scope
+    // What the app may not ask for is left out, as it was at sign-in: many clients send the same scope again.
+    if (!grantableScope(asked, parts, client).every((one) => granted.includes(one))) {
+      throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
+    }
+    const scope = asked.length === 0 ? granted : granted.filter((one) => asked.includes(one))
+    if (scope.length === 0 && asked.length > 0) throw noScope(asked)
     if (authorization.jkt !== undefined && authorization.jkt !== jkt) {
       throw new OAuthError('invalid_grant', 'The refresh token is bound to another key (RFC 9449 section 5).')
     }

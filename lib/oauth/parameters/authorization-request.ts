@@ -2,13 +2,14 @@ import { shown } from '../../http/options'
 import { type KnownClient, type ResponseType, asksApproval, hasRedirectUri, mayUse } from '../directories/client'
 import { redirectUriFault } from '../directories/redirect-uri'
 import { OAuthError, invalidRequest } from '../oauth-error'
+import type { SignInPageOptions } from '../server-options'
 import type { Params, RawParams } from './params'
 import { audienceFor } from './resource'
 import { type ClaimsRequest, readClaimsRequest } from './claims-request'
 import { type Challenge, challengeOf } from './pkce'
 import { type ScopePolicy, grantableScope, noScope, parseScope } from './requested-scope'
 
-/** The authorization request's parameters. Others are ignored (RFC 6749 §3.1). */
+/** The authorization request's parameters. Others are for a sign-in page of the app's own, else ignored (RFC 6749 §3.1). */
 export const AUTHORIZATION_PARAMS = [
   'response_type',
   'client_id',
@@ -33,11 +34,28 @@ export const AUTHORIZATION_PARAMS = [
 ] as const
 
 /** Bytes of all parameters: they stand in pages, in redirects, and in the store. */
-export const LONGEST_REQUEST = 16_384
+const LONGEST_REQUEST = 16_384
+/** Characters of the name of a parameter that is not known here. */
+const LONGEST_NAME = 64
+/** Of a pushed request. No page is told of them. */
+const CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type']
+
+/** @throws {OAuthError} invalid_request for parameters that cannot be kept while the user signs in */
+export function refuseLongRequest(params: Params, { login }: Pick<AuthorizationRules, 'login'>): void {
+  const others = login ? Object.keys(otherParams(params)) : []
+  params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource', ...others], LONGEST_REQUEST)
+}
+
+/** Parameters that the server does not know, such as `idp_hint`: the first value of each. */
+export function otherParams(params: Params): Readonly<Record<string, string>> {
+  const known: readonly string[] = [...AUTHORIZATION_PARAMS, 'resource', ...CREDENTIALS]
+  const others = params.names.filter((name) => !known.includes(name) && name.length <= LONGEST_NAME)
+  return Object.fromEntries(others.map((name) => [name, params.get(name) ?? '']))
+}
 
 /** The parameters that are kept while the user signs in: `resource` may be repeated (RFC 8707 §2). */
-export function rawAuthorizationParams(params: Params): RawParams {
-  const raw: Record<string, string | readonly string[]> = {}
+export function rawAuthorizationParams(params: Params, { login }: Pick<AuthorizationRules, 'login'>): RawParams {
+  const raw: Record<string, string | readonly string[]> = login ? { ...otherParams(params) } : {}
   for (const name of AUTHORIZATION_PARAMS) {
     const value = params.get(name)
     if (value !== undefined) raw[name] = value
@@ -77,8 +95,13 @@ export interface AuthorizationRequest {
   readonly dpopJkt: string | undefined
 }
 
-/** The values of `prompt` (OIDC Core §3.1.2.1). */
-export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account']
+/**
+ * The values of `prompt` (OIDC Core §3.1.2.1). `create` is for a sign-in page of the app's own (Initiating User Registration
+ * via OpenID Connect 1.0).
+ */
+export function promptsOf({ login }: Pick<AuthorizationRules, 'login'>): readonly string[] {
+  return ['none', 'login', 'consent', 'select_account', ...(login ? ['create'] : [])]
+}
 
 /** The server's settings that decide about an authorization request. */
 export interface AuthorizationRules extends ScopePolicy {
@@ -87,6 +110,8 @@ export interface AuthorizationRules extends ScopePolicy {
   readonly audience: readonly string[]
   /** Whether a request without a scope is invalid, for an app without a `defaultScope`. */
   readonly isScopeNeeded: boolean
+  /** The sign-in page of the app's own. */
+  readonly login: SignInPageOptions | undefined
 }
 
 /** The redirect URI of a request. @throws {OAuthError} invalid_request unless its app registered it, and browsers can go there */
@@ -145,7 +170,7 @@ export function readAuthorizationRequest(
       plain: client.plainPkce ?? false,
     }),
     nonce: params.get('nonce'),
-    prompt: promptOf(params.get('prompt')),
+    prompt: promptOf(params.get('prompt'), promptsOf(rules)),
     maxAgeSec: maxAgeOf(params.get('max_age')),
     loginHint: (params.get('login_hint') ?? '').replace(/\p{Cc}/gu, '').slice(0, 256),
     idTokenHint: params.get('id_token_hint'),
@@ -202,9 +227,9 @@ function realmMissing(): OAuthError {
   )
 }
 
-function promptOf(prompt: string | undefined): ReadonlySet<string> {
+function promptOf(prompt: string | undefined, known: readonly string[]): ReadonlySet<string> {
   const words = new Set(prompt?.split(' ').filter((word) => word !== ''))
-  for (const word of words) if (!PROMPTS.includes(word)) throw invalidRequest('The prompt has an unknown value.')
+  for (const word of words) if (!known.includes(word)) throw invalidRequest('The prompt has an unknown value.')
   if (words.has('none') && words.size > 1) throw invalidRequest('The prompt none cannot be combined with other values.')
   return words
 }

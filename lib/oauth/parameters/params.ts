@@ -43,6 +43,10 @@ export class Params {
     return params
   }
 
+  get names(): readonly string[] {
+    return [...this.#values.keys()]
+  }
+
   /** The value, or undefined if it is absent or empty. */
   get(name: string): string | undefined {
     return this.#values.get(name)?.[0] || undefined
