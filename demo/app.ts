@@ -76,7 +76,7 @@ export function demo(options: DemoOptions): Demo {
   const admin = operators(origin, '/admin/throttle')
   const dashboard = throttleDashboard(throttled, {
     guard: admin.guard,
-    names: displayName,
+    label: displayName,
     title: 'the express-tollgate demo',
     ...(redis && { redis }),
   })

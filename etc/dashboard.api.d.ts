@@ -10,7 +10,7 @@ interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;
     readonly prefix?: string | undefined;
-    readonly names?: ((subject: string) => string | undefined) | undefined;
+    readonly label?: ((subject: string) => string | undefined) | undefined;
     readonly title?: string | undefined;
 }
 interface ThrottleDashboard extends Router {

@@ -177,7 +177,7 @@ interface OverloadMessage {
 }
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
-    readonly names?: boolean | undefined;
+    readonly keepSubjects?: boolean | undefined;
     readonly hashKey?: string | Uint8Array | undefined;
     readonly deadlineMs?: number | undefined;
 }

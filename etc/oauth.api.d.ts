@@ -27,7 +27,7 @@ interface LoginRefusal {
     readonly link?: {
         readonly text: string;
         readonly href: string;
-    };
+    } | undefined;
 }
 interface UserDirectory {
     authenticate(username: string, password: string): Promise<UserRow | LoginRefusal | null | undefined>;
@@ -108,6 +108,10 @@ interface OAuthStore {
     count(key: string, by: number, windowMs: number, stranger?: string): Promise<OAuthStoreCount>;
     close?(): Promise<void>;
 }
+interface ClosableOAuthStore extends OAuthStore {
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
 interface WebsiteSession {
     readonly sid: string;
     readonly userId: string;
@@ -115,13 +119,13 @@ interface WebsiteSession {
 }
 interface Revocable {
     readonly jti: string;
-    readonly grant_id?: string;
-    readonly sid?: string;
-    readonly sub?: string;
-    readonly client_id?: string;
-    readonly auth_time?: number;
-    readonly user_mark?: string;
-    readonly app_mark?: string;
+    readonly grant_id?: string | undefined;
+    readonly sid?: string | undefined;
+    readonly sub?: string | undefined;
+    readonly client_id?: string | undefined;
+    readonly auth_time?: number | undefined;
+    readonly user_mark?: string | undefined;
+    readonly app_mark?: string | undefined;
 }
 interface ApprovedApp {
     readonly clientId: string;
@@ -388,8 +392,10 @@ interface UserRegistration extends User {
 interface UserDirectoryOptions {
     readonly cost?: number | undefined;
 }
-declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): Omit<UserDirectory, "authenticate"> & {
+declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): {
     authenticate(username: string, password: string): Promise<User | undefined>;
+    findUser(id: string): Promise<User | undefined>;
+    findAccount(username: string): Promise<string | undefined>;
 };
 declare class DirectoryBusyError extends Error {
     readonly retryAfterSec: number;
@@ -400,15 +406,11 @@ declare function verifyPassword(password: string, hash: string | undefined, cost
 interface RedisOAuthStoreOptions {
     readonly prefix?: string | undefined;
 }
-interface RedisOAuthStore extends OAuthStore {
-    close(): Promise<void>;
-    [Symbol.asyncDispose](): Promise<void>;
-}
-declare function redisOAuthStore(to: RedisClient | string, options?: RedisOAuthStoreOptions): RedisOAuthStore;
+declare function redisOAuthStore(to: RedisClient | string, options?: RedisOAuthStoreOptions): ClosableOAuthStore;
 interface MemoryOAuthStoreOptions {
     readonly maxBytes?: number | undefined;
     readonly clock?: Clock | undefined;
 }
-declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
+declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): ClosableOAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, ClientRow, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserId, UserRegistration, UserRow, WebsiteSession, WebsiteSessionOptions };
+export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, ClientRow, ClosableOAuthStore, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserId, UserRegistration, UserRow, WebsiteSession, WebsiteSessionOptions };

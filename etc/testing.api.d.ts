@@ -53,7 +53,7 @@ interface DevIssuer {
     token(who: string, options?: DevTokenOptions): string;
     attack(attack: Attack, who?: string): string;
     rotate(options?: {
-        readonly withdrawn?: boolean;
+        readonly withdrawn?: boolean | undefined;
     }): void;
     serve(): Promise<{
         readonly options: {
@@ -62,6 +62,7 @@ interface DevIssuer {
             readonly jwksUri: string;
         };
         close(): Promise<void>;
+        [Symbol.asyncDispose](): Promise<void>;
     }>;
 }
 declare function devIssuer(options?: DevIssuerOptions): DevIssuer;

@@ -99,6 +99,7 @@ export type Denial =
 export interface RefusalFigures {
   /** The window's name. */
   readonly window: string
+  /** The limit of the request. */
   readonly limitMs: number
   /** Spent in the window over all processes, as far as was known. */
   readonly spentMs: number

@@ -62,6 +62,9 @@ const entries = PAGES.map(({ entry }) => join(root, entry))
 const program = ts.createProgram(entries, options)
 const checker = program.getTypeChecker()
 
+/** Options and members that have no comment: they would be a name and a type to the reader. */
+const undocumented = new Set()
+
 const stale = PAGES.filter(({ file, entry, begin, names = [], members }) => {
   const faces = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(root, entry))))
   const written = new Set()
@@ -74,6 +77,10 @@ const stale = PAGES.filter(({ file, entry, begin, names = [], members }) => {
   if (!process.argv.includes('--check')) writeFileSync(join(root, file), text)
   return true
 })
+if (undocumented.size > 0) {
+  console.error(`without a doc comment: ${[...undocumented].join(', ')}`)
+  process.exit(1)
+}
 if (stale.length > 0 && process.argv.includes('--check')) {
   console.error(`out of date: ${stale.map(({ file }) => file).join(', ')}; npm run api-report`)
   process.exit(1)
@@ -108,21 +115,17 @@ function sectionOf(symbol, written) {
 function membersOf(title, symbol) {
   const type = checker.getDeclaredTypeOfSymbol(symbol)
   const found = new Map()
-  const shapes = new Map()
   for (const member of type.isUnion() ? type.types : [type]) {
     for (const property of checker.getPropertiesOfType(member)) {
       if (!isOfLib(property)) continue
       if (!commentOf(found.get(property.name))) found.set(property.name, property)
-      const shape = checker.typeToString(checker.getTypeOfSymbol(property)).replace(/^Request<.*>$/, 'Request')
-      shapes.set(property.name, new Set([...(shapes.get(property.name) ?? []), shape]))
     }
   }
   const rows = [...found.values()].map((property) => {
-    const shape = [...shapes.get(property.name)].join(' \\| ')
-    const text = [commentOf(property).split('\n\n```')[0], ...tagsOf(property)].filter(Boolean).join(' ')
+    const text = [documented(property).split('\n\n```')[0], ...tagsOf(property)].filter(Boolean).join(' ')
     const isMethod = (property.flags & ts.SymbolFlags.Method) !== 0
     const name = property.name.replace(/^__@(\w+)@\d+$/, '[Symbol.$1]') // as the compiler writes a symbol
-    return `| \`${name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|') || `\`${shape}\``} |`
+    return `| \`${name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
   })
   return [`## ${title}`, commentOf(symbol), ['| Member | Meaning |', '| --- | --- |', ...rows].join('\n')].join('\n\n')
 }
@@ -166,7 +169,8 @@ function isOptions(type) {
   const properties = checker.getPropertiesOfType(type)
   const isOurs = ({ declarations = [] }) => declarations[0]?.getSourceFile().fileName.startsWith(join(root, 'lib'))
   const isMethod = (property) => (property.flags & ts.SymbolFlags.Method) !== 0
-  return type.getCallSignatures().length === 0 && properties.every(isOurs) && !properties.some(isMethod)
+  const isOpen = checker.getIndexInfosOfType(type).length > 0 // a JWK
+  return !isOpen && type.getCallSignatures().length === 0 && properties.every(isOurs) && !properties.some(isMethod)
 }
 
 /** The texts of the pages, by name. */
@@ -174,19 +178,28 @@ function english() {
   const source = program.getSourceFile(join(root, 'lib/oauth/pages/texts.ts'))
   const declarations = source.statements.flatMap((each) => each.declarationList?.declarations ?? [])
   const { initializer } = declarations.find(({ name }) => name.text === 'ENGLISH')
-  return new Map(initializer.properties.map((each) => [each.name.text, each.initializer.text]))
+  return new Map(initializer.properties.map((each) => [each.name.text, textOf(each.initializer)]))
 }
 
-/** Where a property has no comment, its text or its type says what it is. */
+/** A literal, or several with `+` between. */
+function textOf(node) {
+  return ts.isBinaryExpression(node) ? textOf(node.left) + textOf(node.right) : node.text
+}
+
+/** A row for each property: its text, if it is one of a page, else its comment. */
 function tableOf(type, texts = new Map()) {
   const rows = propertiesOf(type).map((property) => {
-    const value =
-      texts.get(property.name) ||
-      commentOf(property) ||
-      `\`${checker.typeToString(checker.getTypeOfSymbol(property))}\``
+    const value = texts.get(property.name) || documented(property)
     return `| \`${property.name}\` | ${value.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
   })
   return rows.length > 0 ? ['| Property | Value |', '| --- | --- |', ...rows].join('\n') : ''
+}
+
+/** The comment that a property must have. */
+function documented(property) {
+  const text = commentOf(property)
+  if (text === '') undocumented.add(`${property.parent?.name ?? ''}.${property.name}`)
+  return text
 }
 
 /** A doc comment, with its example. Lines of a paragraph are one line. */

@@ -5,6 +5,7 @@ import type { HourRecord } from './hourly'
 export interface Advice {
   /** The window's name. */
   readonly window: string
+  /** The window's length. */
   readonly windowMs: number
   /** The present limit; null where it depends on the request. */
   readonly limitMs: number | null

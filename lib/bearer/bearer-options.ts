@@ -17,9 +17,22 @@ export interface BearerOptions extends IssuerOptions, DenyOptions {
    * Cache of verified tokens: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Expiry, key, revocation,
    * `session` and `checkClaims` are checked for every request.
    */
-  readonly cache?: { readonly maxTokens: number } | false | undefined
+  readonly cache?:
+    | {
+        /** Tokens kept, at most: whole, 1 to 1,000,000. */
+        readonly maxTokens: number
+      }
+    | false
+    | undefined
   /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
-  readonly scope?: string | readonly string[] | { readonly any: readonly string[] } | undefined
+  readonly scope?:
+    | string
+    | readonly string[]
+    | {
+        /** Scopes of which one is enough. */
+        readonly any: readonly string[]
+      }
+    | undefined
   /**
    * The classes of login (`acr`) that are strong enough for every request: `'mfa'`, or a list. Others get 401
    * `insufficient_user_authentication` (RFC 9470 §3), and so do tokens without a user. Default: any login.

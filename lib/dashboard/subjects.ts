@@ -25,7 +25,7 @@ export interface ShownWindow {
 export interface ShownSubject {
   /** The hash by which Redis knows it. */
   readonly subject: string
-  /** Undefined where the app's `names` says nothing, or neither this process nor the store knows the subject's text. */
+  /** Undefined where the app's `label` says nothing, or neither this process nor the store knows the subject's text. */
   readonly name: string | undefined
   /** Whether it can be reset by its hash: this process or the store knows the hash's subject. */
   readonly known: boolean
@@ -36,29 +36,29 @@ export interface ShownSubject {
 export class Names {
   readonly #own: ReadonlyMap<string, string>
   readonly #stored: ReadonlyMap<string, string>
-  readonly #names: ((subject: string) => string | undefined) | undefined
+  readonly #label: ((subject: string) => string | undefined) | undefined
 
   /**
    * @param own those who asked this process
    * @param windows what all processes have published; the store may keep a subject's text, shortened
-   * @param names the app's
+   * @param label the app's
    */
   constructor(
     own: readonly Spender[],
     windows: readonly PublishedWindow[],
-    names: ((subject: string) => string | undefined) | undefined,
+    label: ((subject: string) => string | undefined) | undefined,
   ) {
     this.#own = new Map(own.map(({ subject, name }) => [subject, name]))
     this.#stored = new Map(windows.flatMap(({ subject, name }) => (name === undefined ? [] : [[subject, name]])))
-    this.#names = names
+    this.#label = label
   }
 
   /** What the page shows for a hash, or for a subject whose text is at hand; undefined: the hash. */
   nameOf(id: string, text = this.#own.get(id)): string | undefined {
     const stored = this.#stored.get(id)
-    if (this.#names === undefined) return stored
+    if (this.#label === undefined) return stored
     const known = text ?? stored
-    return known === undefined ? undefined : this.#names(known)
+    return known === undefined ? undefined : this.#label(known)
   }
 
   /** Whether the subject's whole text can be found by its hash. */

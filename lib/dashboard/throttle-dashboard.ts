@@ -15,7 +15,11 @@ import { overview } from './snapshot'
 import { Spenders } from './spenders'
 import { Viewers } from './viewers'
 
-/** Options of {@link throttleDashboard}. */
+/**
+ * Options of {@link throttleDashboard}.
+ *
+ * @experimental these options may change in a minor release
+ */
 export interface DashboardOptions {
   /**
    * Who may see it, and reset subjects: the app's own authorization, as middleware. It calls `next()` for those who may,
@@ -31,11 +35,11 @@ export interface DashboardOptions {
   readonly prefix?: string | undefined
   /**
    * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
-   * Subjects that only other processes have served are named where `redisStore(url, { names: true })` keeps their text,
+   * Subjects that only other processes have served are named where `redisStore(url, { keepSubjects: true })` keeps their text,
    * which may be shortened; others are shown by their hashes. So is one for whom it throws, or returns anything but text.
    * At most 200 characters are shown. Default: the text that the store keeps; without it all are hashes.
    */
-  readonly names?: ((subject: string) => string | undefined) | undefined
+  readonly label?: ((subject: string) => string | undefined) | undefined
   /** The app's name, for the page's title and heading. Default: the host that the page is opened at. */
   readonly title?: string | undefined
 }
@@ -75,7 +79,7 @@ const OWN_HEADERS = {
  * @throws {TypeError} where there is no guard, or an option is wrong
  */
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
-  const { inside, guard, redis, prefix = 'tollgate:', names, title = '' } = checked(throttle, options)
+  const { inside, guard, redis, prefix = 'tollgate:', label, title = '' } = checked(throttle, options)
   const spenders = new Spenders(inside)
   const hashOf = spenders.hashOf.bind(spenders)
   const windows = new Set(inside.windows.map(({ policy }) => policy.name))
@@ -94,9 +98,9 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
           inside.windows.map(({ policy }) => policy),
           hashOf,
         )
-  const guardedNames = names && guardedNamesOf(names)
+  const guardedLabel = label && guardedLabelOf(label)
   const viewers: Viewers = new Viewers(inside.clock, hashOf, async (finds) =>
-    overview(inside, activity, spenders, await all?.read(finds), guardedNames),
+    overview(inside, activity, spenders, await all?.read(finds), guardedLabel),
   )
 
   const isUsageShared = inside.windows.every(({ budgets }) => budgets.isUsageShared)
@@ -162,8 +166,8 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   if (isRequest(throttle)) throw uncalled('throttleDashboard', 'throttled, { guard }')
   if (inside === undefined)
     throw optionError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
-  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'names', 'title'])
-  const { redis, prefix, names, title } = options ?? {}
+  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'label', 'title'])
+  const { redis, prefix, label, title } = options ?? {}
   const given: unknown = options?.guard
   const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
   // Express takes a function of four parameters for an error handler, and passes it by.
@@ -174,7 +178,7 @@ function checked(throttle: Throttle, options: DashboardOptions) {
     )
   }
   optionType('prefix', prefix, 'string')
-  optionType('names', names, 'function')
+  optionType('label', label, 'function')
   optionType('title', title, 'string')
   if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
   return { ...options, inside, guard }
@@ -187,11 +191,11 @@ function guarded(guard: RequestHandler): RequestHandler {
   }
 }
 
-/** The app's names. A subject is text that a client may have chosen, so a name that cannot be made is left out. */
-function guardedNamesOf(names: (subject: string) => string | undefined): (subject: string) => string | undefined {
+/** The app's label of a subject. The subject is text that a client may have chosen, so a label that cannot be made is left out. */
+function guardedLabelOf(label: (subject: string) => string | undefined): (subject: string) => string | undefined {
   return (subject) => {
     try {
-      const name: unknown = names(subject)
+      const name: unknown = label(subject)
       if (typeof name === 'string') return name.slice(0, LONGEST_NAME)
       Promise.resolve(name).catch(() => undefined)
     } catch {

@@ -6,7 +6,7 @@ export interface PublishedWindow {
   readonly window: string
   /** Who pays, as Redis knows them: a hash. */
   readonly subject: string
-  /** Who pays, as `redisStore(url, { names: true })` keeps it: at most 64 bytes. Undefined: only the hash is known. */
+  /** Who pays, as `redisStore(url, { keepSubjects: true })` keeps it: at most 64 bytes. Undefined: only the hash is known. */
   readonly name: string | undefined
   /** Processing time used, in milliseconds; that of running requests as far as it was reported. */
   readonly spentMs: number

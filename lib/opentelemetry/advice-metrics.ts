@@ -13,6 +13,7 @@ const QUANTILES = { p50: '0.5', p90: '0.9', p99: '0.99', p999: '0.999', max: '1'
  *
  * With a store the figures are those of all processes, so one process is enough.
  *
+ * @experimental names and attributes of the metrics may change
  * @example const stop = adviceMetrics(metrics.getMeter('express-tollgate'), throttled)
  * @param meter of `@opentelemetry/api` 1.x
  * @returns what ends it

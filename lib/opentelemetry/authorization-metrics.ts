@@ -17,6 +17,7 @@ import type {
  *
  * No attribute says which user or app.
  *
+ * @experimental names and attributes of the metrics may change
  * @example const stop = authorizationMetrics(metrics.getMeter('express-tollgate'))
  * @param meter of `@opentelemetry/api` 1.x
  * @returns what ends it

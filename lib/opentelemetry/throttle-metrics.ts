@@ -28,6 +28,7 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  *
  * No attribute says who paid. A second call with the same meter adds nothing.
  *
+ * @experimental names and attributes of the metrics may change
  * @example const stop = throttleMetrics(metrics.getMeter('express-tollgate'))
  * @param meter of `@opentelemetry/api` 1.x
  * @returns what ends it

@@ -51,12 +51,14 @@ export interface DevIssuer {
   /** A token that must be refused, and why in its name. */
   attack(attack: Attack, who?: string): string
   /** Signs with a new key from now on. The set shows the old ones too, unless they are `withdrawn`. */
-  rotate(options?: { readonly withdrawn?: boolean }): void
+  rotate(options?: { readonly withdrawn?: boolean | undefined }): void
   /** Serves the JWK Set on this machine, for tests of rotation and outages: `requireBearer(served.options)`. */
   serve(): Promise<{
     readonly options: { readonly issuer: string; readonly audience: string; readonly jwksUri: string }
     /** Stops serving. */
     close(): Promise<void>
+    /** As `close()`: `await using served = await dev.serve()`. */
+    [Symbol.asyncDispose](): Promise<void>
   }>
 }
 
@@ -119,13 +121,12 @@ export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
     }).unref()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    return {
-      options: { issuer, audience, jwksUri: `http://127.0.0.1:${port}/keys` },
-      close: () =>
-        new Promise<void>((resolve) => {
-          server.close(() => resolve())
-          server.closeAllConnections()
-        }),
-    }
+    const close = () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
+    const options = { issuer, audience, jwksUri: `http://127.0.0.1:${port}/keys` }
+    return { options, close, [Symbol.asyncDispose]: close }
   }
 }

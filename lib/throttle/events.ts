@@ -4,6 +4,7 @@ import type { RefusalFigures } from '../errors'
 
 /** A request that may pass: `express-tollgate:admitted`. */
 export interface AdmittedMessage {
+  /** The request. */
   readonly req: Request
   /** As `req.throttle.subject`. Personal: keep it out of metric labels. */
   readonly subject: string
@@ -17,8 +18,11 @@ export interface AdmittedMessage {
 
 /** A request that may not, or would not in a dry run: `express-tollgate:refused`. */
 export interface RefusedMessage {
+  /** The request. */
   readonly req: Request
+  /** As `req.throttle.subject`. Personal: keep it out of metric labels. */
   readonly subject: string
+  /** The window's name. */
   readonly window: string
   /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`; or the process is overloaded. */
   readonly status: 429 | 503
@@ -31,14 +35,19 @@ export interface RefusedMessage {
   readonly reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
   /** What it was decided by; undefined where a 503 has the reason `outage`. */
   readonly figures: RefusalFigures | undefined
+  /** When the client may come again: the value of `Retry-After`. */
   readonly retryAfterSec: number
+  /** The request was let in all the same, because `dryRun` is true. */
   readonly dryRun: boolean
 }
 
 /** Time that was charged, when a request ends or at `charge()`: `express-tollgate:charged`. */
 export interface ChargedMessage {
+  /** The request. */
   readonly req: Request
+  /** As `req.throttle.subject`. Personal: keep it out of metric labels. */
   readonly subject: string
+  /** The window's name. */
   readonly window: string
   /** The processing time charged. */
   readonly chargedMs: number
@@ -50,7 +59,9 @@ export interface ChargedMessage {
 
 /** A command that the store answered: `express-tollgate:synced`. */
 export interface SyncedMessage {
+  /** The name of a window in the command. */
   readonly window: string
+  /** Time from the command to its answer. */
   readonly latencyMs: number
 }
 

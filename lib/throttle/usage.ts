@@ -9,6 +9,7 @@ export interface Usage {
   readonly window: string
   /** Null where the limit depends on the request and this process has seen none of the subject's. */
   readonly limitMs: number | null
+  /** Used in the window by all processes, as far as is known here. */
   readonly spentMs: number
   /** Never below 0; null where the limit is. */
   readonly leftMs: number | null

@@ -42,7 +42,7 @@ describe('the dashboard in a browser', () => {
         req.headers.authorization === PASSWORD
           ? next()
           : void res.status(401).set('WWW-Authenticate', 'Basic realm="operators"').end(),
-      ...{ redis: url, names: (subject) => subject },
+      ...{ redis: url, label: (subject) => subject },
     })
     ;({ origin, close } = await listen(throttled, dashboard))
     context = await browser.newContext({

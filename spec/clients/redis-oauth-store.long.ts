@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Cluster as ValkeyCluster, Redis as ValkeyClient } from 'iovalkey'
-import { type RedisClient, type RedisOAuthStore, redisOAuthStore } from '../../lib/oauth'
+import { type RedisClient, type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type RedisCluster, startCluster } from '../support/cluster'
 import { type Server, startRedis } from '../support/redis'
@@ -38,7 +38,7 @@ function sentinels() {
 for (const [i, [name, client]] of CLIENTS.entries()) {
   describe(`redisOAuthStore() of the authorization server, given ${name}`, () => {
     let given: Given
-    let store: RedisOAuthStore
+    let store: ClosableOAuthStore
     before(async () => {
       given = client()
       store = redisOAuthStore(given, { prefix: `${i}:` })

@@ -108,7 +108,7 @@ describe('throttleDashboard()', () => {
     assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
       return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
     })
-    assert.throws(make({ guard: open, names: 'all' }), /names must be a function/)
+    assert.throws(make({ guard: open, label: 'all' }), /label must be a function/)
     assert.throws(make({ guard: open, title: 7 }), /title must be a string; received 7/)
     assert.throws(make({ guard: 'hush' }), (err: Error) => !err.message.includes('hush'))
     assert.throws(make({ guard: open, gaurd: open }), /no option "gaurd"/)
@@ -182,19 +182,19 @@ describe('throttleDashboard()', () => {
   })
 
   it('shows names where that is wanted', async (t) => {
-    const { at, spend } = await start(t, { names: (subject) => (subject === 'grace' ? undefined : subject) })
+    const { at, spend } = await start(t, { label: (subject) => (subject === 'grace' ? undefined : subject) })
     await spend('<img src=x onerror=alert(1)>', 500)
     await spend('grace', 1)
     const { subjects } = await seen(at)
     assert.deepEqual([subjects[0]?.name, subjects[1]?.name], ['<img src=x onerror=alert(1)>', undefined])
   })
 
-  it('goes on where `names` throws, rejects or returns no text for a subject that a client chose', async (t) => {
-    const names = (subject: string): string | undefined => {
+  it('goes on where `label` throws, rejects or returns no text for a subject that a client chose', async (t) => {
+    const label = (subject: string): string | undefined => {
       if (subject === 'rejects') return Promise.reject(new Error('no')) as never
       return subject === 'number' ? (7 as never) : decodeURIComponent(subject)
     }
-    const { at, spend } = await start(t, { names })
+    const { at, spend } = await start(t, { label })
     const hostile = ['%E0%A4%A', 'rejects', 'number', 'x'.repeat(5_000)]
     for (const subject of [...hostile, 'ada']) assert.equal(await spend(subject, 1_200), 200)
     for (const subject of hostile) assert.equal(await spend(subject, 1), 429)
@@ -255,7 +255,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('shows as many subjects as fit the view, found by name or hash and sorted as wanted, and says of how many', async (t) => {
-    const { at, spend } = await start(t, { names: (subject) => (subject === 'hidden' ? undefined : subject) })
+    const { at, spend } = await start(t, { label: (subject) => (subject === 'hidden' ? undefined : subject) })
     for (let i = 0; i < 30; i++) await spend(`user-${i}`, 10 + i)
     await spend('Ada Lovelace', 500)
     await spend('hidden', 1)
@@ -296,7 +296,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('tells who is refused, on which route, by which window, from the first second on', async (t) => {
-    const { at, spend } = await start(t, { names: (subject) => subject, clock: manualClock(Date.UTC(2026, 0, 1)) })
+    const { at, spend } = await start(t, { label: (subject) => subject, clock: manualClock(Date.UTC(2026, 0, 1)) })
     await spend('ada', 1_200)
     await spend('grace', 1_200)
     for (let i = 0; i < 3; i++) assert.equal(await spend('ada', 1), 429)
@@ -393,9 +393,9 @@ describe('throttleDashboard()', () => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const url = `redis://127.0.0.1:${redis.port}`
-    const other = await start(t, { store: redisStore(url, { names: true }) })
-    const one = await start(t, { store: redisStore(url, { names: true }), redis: url })
-    const renaming = { redis: url, names: (subject: string) => subject.split(':').pop() }
+    const other = await start(t, { store: redisStore(url, { keepSubjects: true }) })
+    const one = await start(t, { store: redisStore(url, { keepSubjects: true }), redis: url })
+    const renaming = { redis: url, label: (subject: string) => subject.split(':').pop() }
     const renamed = await start(t, { store: redisStore(url), ...renaming })
     const long = `user:${'x'.repeat(100)}:grace`
     for (const [who, ms] of [['user:ada', 1_200], [long, 300]] as const) assert.equal(await other.spend(who, ms), 200) // prettier-ignore

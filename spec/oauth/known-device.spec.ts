@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type RedisOAuthStore, redisOAuthStore } from '../../lib/oauth'
+import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
@@ -10,7 +10,7 @@ import { UserAgent, request } from './user-agent'
 describe('a known device', () => {
   const clock = manualClock()
   const database = databaseOfSuite()
-  let store: RedisOAuthStore
+  let store: ClosableOAuthStore
   let running: RunningServer
   before(async () => {
     store = redisOAuthStore(database.url)

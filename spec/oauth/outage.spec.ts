@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type RedisOAuthStore, redisOAuthStore } from '../../lib/oauth'
+import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
@@ -11,7 +11,7 @@ import { UserAgent, codeForm, request } from './user-agent'
 describe('an authorization server without its store fails closed', () => {
   let redis: Server
   let wire: CutWire
-  let store: RedisOAuthStore
+  let store: ClosableOAuthStore
   let running: RunningServer
   const heard: unknown[] = []
   before(async () => {

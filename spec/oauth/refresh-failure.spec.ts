@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type OAuthStore, type RedisOAuthStore, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
+import { type OAuthStore, type ClosableOAuthStore, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
@@ -44,7 +44,7 @@ class FailingStore implements OAuthStore {
 
 describe('a refresh during which the store fails once', () => {
   const database = databaseOfSuite()
-  let shared: RedisOAuthStore
+  let shared: ClosableOAuthStore
   before(async () => {
     shared = redisOAuthStore(database.url)
     await answering(shared)

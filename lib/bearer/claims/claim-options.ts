@@ -31,7 +31,14 @@ export interface AudienceCheck {
 }
 
 /** The audience: one, one of several, what is checked in its place, or one of each of several. */
-export type Audience = string | readonly string[] | AudienceCheck | { readonly all: readonly Audience[] }
+export type Audience =
+  | string
+  | readonly string[]
+  | AudienceCheck
+  | {
+      /** Audiences of each of which the token must name one: `['https://api.example.org', ['web', 'mobile']]`. */
+      readonly all: readonly Audience[]
+    }
 
 /** Which tokens are accepted. */
 export interface TokenOptions {

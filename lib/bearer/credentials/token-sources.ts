@@ -18,8 +18,16 @@ import {
 export type TokenSource =
   | 'form'
   | 'query'
-  | { readonly header: string; readonly padded?: boolean | undefined }
-  | { readonly cookie: string }
+  | {
+      /** The name of a header field that a proxy sets. */
+      readonly header: string
+      /** Whether the parts of the JWT in the field end in `=`. Default false. */
+      readonly padded?: boolean | undefined
+    }
+  | {
+      /** The name of a cookie. */
+      readonly cookie: string
+    }
   | ((req: Request) => string | null | undefined)
 
 /** Places of the token, by precedence. */

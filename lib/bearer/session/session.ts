@@ -23,6 +23,7 @@ type AnySession = {
   readonly acr?: readonly string[]
   /** Expiry of the token in seconds since 1970: its `exp`. Undefined without one. */
   readonly expiresAt?: number
+  /** Claims of the token, deeply frozen. */
   readonly claims: Claims
   /** The token, for calls on behalf of the session. Not enumerable, so that logs do not include it. */
   readonly token: string
@@ -30,6 +31,7 @@ type AnySession = {
 
 /** Session of a user who signed in through an app. */
 export type UserSession = AnySession & {
+  /** Whether a user signed in (`user`), a service account (`client`) or neither (`unauthenticated`). */
   readonly kind: 'user'
   readonly sub: string
   /** The user's id: `sub`, or what the preset or the option `session` says. Unique within one issuer only. */

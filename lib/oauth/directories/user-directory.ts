@@ -11,7 +11,7 @@ import {
   isPasswordHash,
   looksHashed,
 } from './password'
-import { type User, type UserDirectory, foldedUsername } from './user'
+import { type User, foldedUsername } from './user'
 
 /** A user to register, with a password or its hash. */
 export interface UserRegistration extends User {
@@ -39,9 +39,13 @@ export interface UserDirectoryOptions {
 export function userDirectory(
   registrations: readonly UserRegistration[],
   options: UserDirectoryOptions = {},
-): Omit<UserDirectory, 'authenticate'> & {
+): {
   /** The user of this name and password, or `undefined`. */
   authenticate(username: string, password: string): Promise<User | undefined>
+  /** The user of this id, or `undefined`. */
+  findUser(id: string): Promise<User | undefined>
+  /** The id of the user of this name, or `undefined`. */
+  findAccount(username: string): Promise<string | undefined>
 } {
   if (!Array.isArray(registrations)) {
     throw registrationError(`userDirectory takes an array of users; received ${shown(registrations)}`)

@@ -31,7 +31,7 @@ export interface LoginRefusal {
   /** `Please confirm your e-mail address first` */
   readonly refused: string
   /** A way on below it: an `http(s)` address, or a path of this host. */
-  readonly link?: { readonly text: string; readonly href: string }
+  readonly link?: { readonly text: string; readonly href: string } | undefined
 }
 
 /**

@@ -7,21 +7,35 @@ import { OAuthError } from '../oauth-error'
 
 /** The metadata of a registration (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
 export interface ClientMetadata {
-  /** The URL of the app's metadata document, where it has one. Self-registered apps have none. */
+  /**
+   * The URL of the app's metadata document, where it has one. Self-registered apps have none.
+   *
+   * @experimental metadata documents are an Internet-Draft
+   */
   readonly client_id?: string | undefined
+  /** Where users are sent back to; checked as those of registered apps are. */
   readonly redirect_uris: readonly string[]
+  /** The app's name, as users see it. */
   readonly client_name: string
+  /** How the app says who it is at the token endpoint. Default `client_secret_basic`. */
   readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
-  /** For `private_key_jwt`: its public keys, or the URL of its keys. */
+  /** The app's public keys, for `private_key_jwt`. */
   readonly jwks?: { readonly keys: readonly { readonly kty?: string; readonly kid?: string }[] } | undefined
+  /** The URL of its public keys, in place of `jwks`. */
   readonly jwks_uri?: string | undefined
+  /** Grants that the app will use. Default `['authorization_code']`. */
   readonly grant_types: readonly ('authorization_code' | 'refresh_token')[]
+  /** Always `['code']`. */
   readonly response_types: readonly 'code'[]
   /** Scopes with spaces between. */
   readonly scope?: string | undefined
+  /** The app's home page. */
   readonly client_uri?: string | undefined
+  /** Where users may be sent after a sign-out. */
   readonly post_logout_redirect_uris?: readonly string[] | undefined
+  /** Whether the app sends its authorization requests beforehand only (RFC 9126). */
   readonly require_pushed_authorization_requests?: boolean | undefined
+  /** Whether all tokens of the app are bound to its key (RFC 9449). */
   readonly dpop_bound_access_tokens?: boolean | undefined
 }
 

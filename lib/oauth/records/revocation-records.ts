@@ -9,16 +9,16 @@ import type { WebsiteSession } from './website-sessions'
 /** The claims by which a token can be revoked: its own id, its grant, its website session, its user, its app. */
 export interface Revocable {
   readonly jti: string
-  readonly grant_id?: string
-  readonly sid?: string
-  readonly sub?: string
-  readonly client_id?: string
+  readonly grant_id?: string | undefined
+  readonly sid?: string | undefined
+  readonly sub?: string | undefined
+  readonly client_id?: string | undefined
   /** Stands in the tokens of users only. */
-  readonly auth_time?: number
+  readonly auth_time?: number | undefined
   /** The mark of the user's last `revokeUser()` when the token's login took place. */
-  readonly user_mark?: string
+  readonly user_mark?: string | undefined
   /** The mark of the user's last withdrawal of the app when the app got its grant. */
-  readonly app_mark?: string
+  readonly app_mark?: string | undefined
 }
 
 /** An access token to revoke alone. */

@@ -2,7 +2,7 @@ import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { storeError } from '../../http/help'
 import { optionNames, optionRange } from '../../http/options'
 import { type Expiring, ExpiryQueues } from './expiry-queues'
-import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from './store'
+import type { ClosableOAuthStore, OAuthStoreClaim, OAuthStoreCount } from './store'
 import { StrangerEntries } from './stranger-entries'
 
 interface Entry extends Expiring {
@@ -35,7 +35,7 @@ export interface MemoryOAuthStoreOptions {
  *
  * @example authorizationServer({ store: memoryOAuthStore(), … })
  */
-export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): OAuthStore {
+export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): ClosableOAuthStore {
   optionNames('memoryOAuthStore', options, ['maxBytes', 'clock'])
   const { maxBytes = 400_000_000, clock = systemClock } = options
   optionRange('maxBytes', maxBytes, 10_000, 16_000_000_000)
@@ -50,6 +50,8 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): OAuthSt
     get: (key, idleMs) => settle(() => read(key, idleMs)),
     claim: (key, keepMs) => settle(() => claim(key, keepMs)),
     count: (key, by, windowMs, stranger) => settle(() => count(key, by, windowMs, stranger)),
+    close: () => Promise.resolve(), // as redisOAuthStore(); the records stay for other servers over this store
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 
   function live(key: string): Entry | undefined {

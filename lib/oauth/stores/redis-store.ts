@@ -4,7 +4,7 @@ import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import { claimLua, countLua } from './assets'
-import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from './store'
+import type { ClosableOAuthStore, OAuthStoreClaim, OAuthStoreCount } from './store'
 
 const CLAIM = script(claimLua)
 const COUNT = script(countLua)
@@ -21,14 +21,6 @@ export interface RedisOAuthStoreOptions {
   readonly prefix?: string | undefined
 }
 
-/** A store over Redis, which owns its connection. */
-export interface RedisOAuthStore extends OAuthStore {
-  /** Closes the store's own connection; safe to call twice. */
-  close(): Promise<void>
-  /** As `close()`: `await using store = redisOAuthStore(url)`. */
-  [Symbol.asyncDispose](): Promise<void>
-}
-
 /**
  * Shares the authorization server's state between processes through Redis 6.2 or newer, Valkey, Sentinel or a Cluster.
  * Every claim is one script on one key. Every key expires.
@@ -41,7 +33,7 @@ export interface RedisOAuthStore extends OAuthStore {
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
  * @throws {TypeError} if `to` is neither, or an option is invalid
  */
-export function redisOAuthStore(to: RedisClient | string, options: RedisOAuthStoreOptions = {}): RedisOAuthStore {
+export function redisOAuthStore(to: RedisClient | string, options: RedisOAuthStoreOptions = {}): ClosableOAuthStore {
   optionNames('redisOAuthStore', options, ['prefix'])
   const { prefix = `${KEY_PREFIX}oauth:` } = options
   checkKeyPrefix(prefix)

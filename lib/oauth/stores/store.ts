@@ -25,6 +25,8 @@ export interface OAuthStoreCount {
  *
  * Each method is one atomic step over all processes that share the store. Times are by the store's own clock. An expired
  * entry does not exist. Any method may reject while the store is unreachable: the server then answers 503.
+ *
+ * @experimental a store of your own may need another method after a minor release
  */
 export interface OAuthStore {
   /** Stores `value` under `key` for `ttlMs` milliseconds. Replaces an older entry and its claim. */
@@ -37,4 +39,12 @@ export interface OAuthStore {
   count(key: string, by: number, windowMs: number, stranger?: string): Promise<OAuthStoreCount>
   /** Lets go of connections. Safe to call twice. `server.close()` calls it. */
   close?(): Promise<void>
+}
+
+/** A store of this package: it can be closed. */
+export interface ClosableOAuthStore extends OAuthStore {
+  /** Lets go of the store's own connection. Safe to call twice. `server.close()` calls it. */
+  close(): Promise<void>
+  /** As `close()`: `await using store = redisOAuthStore(url)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }

@@ -23,7 +23,7 @@ export interface Keys {
   /** Names this process among the living. */
   readonly process: string
   /** A window's hash keeps its subject's name. */
-  readonly names: boolean
+  readonly keepSubjects: boolean
   /** A request waits for an answer so long. */
   readonly deadlineMs: number
 }
@@ -44,7 +44,7 @@ export abstract class RedisServer implements StoreServer {
   }
 
   async report(process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
-    const { prefix, names } = this.keys
+    const { prefix, keepSubjects } = this.keys
     const keys = reports.map(({ account: { id, terms } }) => windowKey(prefix, id, terms.windowUs, terms.policy))
     let packed: Buffer
     try {
@@ -53,7 +53,7 @@ export abstract class RedisServer implements StoreServer {
       if (reports.length > 1) return this.#eachAlone(process, reports)
       return [{ time: 0, status: 'unreadable', found: 0, cause: `${keys[0]}: ${(err as Error).message}` }]
     }
-    const args = [process, packed, ...TERMS, ...(names ? namesIn(reports) : [])]
+    const args = [process, packed, ...TERMS, ...(keepSubjects ? namesIn(reports) : [])]
     try {
       return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, args))
     } catch (err) {

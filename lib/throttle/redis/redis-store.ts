@@ -24,7 +24,7 @@ export interface RedisStoreOptions {
    * all processes' subjects. At most 64 bytes: a longer subject loses its middle. Whoever can read this Redis then reads
    * who the users are. Default false.
    */
-  readonly names?: boolean | undefined
+  readonly keepSubjects?: boolean | undefined
   /**
    * Makes the hashes in keys keyed (HMAC-SHA-256): a text or bytes, 32 bytes or more, the same in all processes. Without it
    * whoever can read this Redis can find a subject by trying: all IPv4 addresses in hours. A new key begins new windows.
@@ -51,15 +51,15 @@ export interface RedisStoreOptions {
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix', 'names', 'hashKey', 'deadlineMs'])
-  const { prefix = KEY_PREFIX, names = false, hashKey, deadlineMs = 70 } = options
+  optionNames('redisStore', options, ['prefix', 'keepSubjects', 'hashKey', 'deadlineMs'])
+  const { prefix = KEY_PREFIX, keepSubjects = false, hashKey, deadlineMs = 70 } = options
   const digest = hashKey === undefined ? undefined : keyedDigest(hashKey)
   checkKeyPrefix(prefix)
-  optionType('names', names, 'boolean')
+  optionType('keepSubjects', keepSubjects, 'boolean')
   optionRange('deadlineMs', deadlineMs, 10, 500)
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
-  const keys = { prefix, process: randomBytes(6).toString('base64url'), names, deadlineMs }
+  const keys = { prefix, process: randomBytes(6).toString('base64url'), keepSubjects, deadlineMs }
   const { cluster } = redis
   return opaqueStore(cluster ? new RedisCluster(redis, cluster, keys, digest) : new SingleRedis(redis, keys, digest))
 }

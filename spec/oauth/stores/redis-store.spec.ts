@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { type RedisOAuthStore, redisOAuthStore } from '../../../lib/oauth/stores/redis-store'
+import type { ClosableOAuthStore } from '../../../lib/oauth/stores/store'
+import { redisOAuthStore } from '../../../lib/oauth/stores/redis-store'
 import { answering } from '../../support/answering'
 import { cutWire } from '../../support/cut-wire'
 import { type Server, startRedis } from '../../support/redis'
@@ -10,7 +11,7 @@ import { storeContract } from './store-contract'
 describe('redisOAuthStore() of the authorization server', () => {
   let server: Server
   let redis: Redis
-  let store: RedisOAuthStore
+  let store: ClosableOAuthStore
   before(async () => {
     server = await startRedis()
     redis = new Redis(server.port)

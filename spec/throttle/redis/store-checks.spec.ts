@@ -26,5 +26,5 @@ function holds(name: string, connect: () => ThrottleStore): void {
   })
 }
 holds('redisStore() over Redis', () => redisStore(client))
-holds('redisStore() that keeps names', () => redisStore(client, { names: true }))
+holds('redisStore() that keeps names', () => redisStore(client, { keepSubjects: true }))
 holds('redisStore() over a Cluster', () => redisStore(clusterClient))

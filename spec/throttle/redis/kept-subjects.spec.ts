@@ -25,10 +25,10 @@ async function start(t: TestContext, store: ThrottleStore) {
   return { spend: (who: string) => get('/', { 'X-Who': who }), flush: () => throttled.flush() }
 }
 
-describe('redisStore({ names })', () => {
+describe('redisStore({ keepSubjects })', () => {
   const own = redisOfSuite()
-  const store = (prefix: string, names?: boolean) =>
-    redisStore(own.redis, { prefix, ...(names !== undefined && { names }) })
+  const store = (prefix: string, keepSubjects?: boolean) =>
+    redisStore(own.redis, { prefix, ...(keepSubjects !== undefined && { keepSubjects }) })
   const keys = (prefix: string) => own.redis.keys(`${prefix}w4:*`)
   /** What field `n` of each window says; undefined where there is none. */
   const namesIn = async (prefix: string) =>
@@ -45,14 +45,14 @@ describe('redisStore({ names })', () => {
   })
 
   it('false or left out: Redis never sees the text', async (t) => {
-    for (const [prefix, names] of [
+    for (const [prefix, keepSubjects] of [
       ['off:', false],
       ['default:', undefined],
     ] as const) {
       const seen: string[] = []
       const monitor = await own.redis.monitor()
       monitor.on('monitor', (_time: string, args: string[]) => seen.push(args.join(' ')))
-      const { spend, flush } = await start(t, store(prefix, names))
+      const { spend, flush } = await start(t, store(prefix, keepSubjects))
       await spend('user:ada')
       await until(async () => {
         await flush()
@@ -102,7 +102,7 @@ describe('redisStore({ names })', () => {
     const cluster = await startCluster()
     const client = new Cluster([...cluster.nodes], { lazyConnect: true })
     const who = Array.from({ length: 20 }, (_, i) => `user:${i}`)
-    const overCluster = await start(t, redisStore(client, { names: true }))
+    const overCluster = await start(t, redisStore(client, { keepSubjects: true }))
     const overOne = await start(t, store('many:', true))
     t.after(async () => {
       client.disconnect()
@@ -122,8 +122,8 @@ describe('redisStore({ names })', () => {
   })
 
   it('throws a TypeError for what is no boolean', () => {
-    const wrong = { names: 'yes' } as unknown as { names: boolean }
-    assert.throws(() => redisStore('redis://localhost', wrong), /names must be a boolean; received 'yes'/)
+    const wrong = { keepSubjects: 'yes' } as unknown as { keepSubjects: boolean }
+    assert.throws(() => redisStore('redis://localhost', wrong), /keepSubjects must be a boolean; received 'yes'/)
   })
 })
 
