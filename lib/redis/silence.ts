@@ -9,6 +9,8 @@ interface Connection {
 
 /** Interval of checks. */
 const LOOK_MS = 200
+/** Longest silence of a connection that opens: TCP, TLS, AUTH and the check whether the data is loaded. */
+const MOST_CONNECT_MS = 5_000
 
 /**
  * Ends a connection that has been silent for a while although commands are outstanding. The client then opens another.
@@ -16,11 +18,15 @@ const LOOK_MS = 200
  * Replaces ioredis' `connectTimeout`, `commandTimeout` and `socketTimeout`. Their timers fire before the socket is read,
  * so they end a healthy connection after a handler has blocked the event loop. Here the socket is read first.
  *
+ * A server far away, or at its start, may need longer to open a connection than to answer a command. So each connection
+ * that was ended while it opened gives the next one twice the time, up to 5 s.
+ *
  * @param ms silence from the first check that saw an outstanding command
  */
 export function endIfSilent(redis: Connection, ms: number): void {
   let seen = stateOf(redis)
   let waitingSince: number | undefined
+  let connectMs = ms
 
   const timer = setInterval(() => {
     const now = performance.now()
@@ -35,9 +41,12 @@ export function endIfSilent(redis: Connection, ms: number): void {
     if (heard) waitingSince = connecting ? now : undefined
     else if (connecting || state.written !== seen.written) waitingSince ??= now
     seen = state
-    if (waitingSince === undefined || now - waitingSince < ms) return
+    if (state.status === 'ready') connectMs = ms
+    const mostMs = connecting ? connectMs : ms
+    if (waitingSince === undefined || now - waitingSince < mostMs) return
     waitingSince = undefined
-    redis.stream?.destroy(Object.assign(new Error(`no answer in ${ms} ms`), { code: 'ETIMEDOUT' }))
+    if (connecting) connectMs = Math.min(2 * connectMs, MOST_CONNECT_MS)
+    redis.stream?.destroy(Object.assign(new Error(`no answer in ${mostMs} ms`), { code: 'ETIMEDOUT' }))
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
@@ -15,7 +16,7 @@ const PASSWORD = 's3cret-of-the-server'
 const WRONG = 'hunter2-of-nobody'
 let open: Server
 let locked: Server
-const http = createServer((_req, res) => void res.end())
+const http = createHttpServer((_req, res) => void res.end())
 before(async () => {
   ;[open, locked] = await Promise.all([startRedis(), startRedis()])
   await locked.command('CONFIG', 'SET', 'requirepass', PASSWORD)
@@ -133,6 +134,26 @@ describe('throttle() over a Redis that cannot be used', () => {
     await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
     await throttle().ready()
   })
+})
+
+describe('redisStore() over a Redis that opens connections slowly', () => {
+  for (const slowMs of [900, 1_300, 2_500])
+    it(`ready({ withinMs }) waits for a first answer after ${slowMs} ms`, async (t) => {
+      const wire = createServer((near) => {
+        const far = connect(open.port, '127.0.0.1')
+        for (const socket of [near, far]) socket.on('error', () => undefined)
+        near.on('close', () => far.destroy()).pipe(far)
+        setTimeout(() => far.pipe(near), slowMs) // later answers are not delayed
+      }).listen(0, '127.0.0.1')
+      await once(wire, 'listening')
+      const throttled = throttle({ store: redisStore(`redis://127.0.0.1:${(wire.address() as AddressInfo).port}`) })
+      t.after(async () => {
+        await throttled.close()
+        wire.close()
+      })
+      await throttled.ready({ withinMs: 60_000 })
+      await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    })
 })
 
 describe('every store over a Redis that cannot be used', () => {
