@@ -9,7 +9,7 @@ import cors from 'cors'
 import express from 'express'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { UserManager } from 'oidc-client-ts'
-import type { AuthorizationServerOptions } from '../../lib/oauth'
+import { type AuthorizationServerOptions, userDirectory } from '../../lib/oauth'
 import { type LoginSystem, startLoginSystem } from './today'
 import { closed } from '../oauth/support'
 import { faultsOf, launch } from '../browser/looks'
@@ -129,6 +129,24 @@ describe('oidc-client-ts in a browser', () => {
       page.evaluate(() => void (window as unknown as AppWindow).manager.signoutRedirect()), // settles never: the page goes
     ])
     assert.equal(await page.locator('h1').innerText(), 'the app')
+  })
+
+  it('signs out with an id_token of more than 6,000 characters, and the session is over', async () => {
+    const claims = { name: 'Ada', picture: `https://photos.test/${'p'.repeat(4_400)}` }
+    const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims }
+    system = await startSystem({ users: userDirectory([ada], { cost: 10 }) })
+    const user = await signIn()
+    assert.ok((user.id_token ?? '').length > 6_000, `${user.id_token?.length}`)
+    await Promise.all([
+      page.waitForURL(`${home}/bye`),
+      page.evaluate(() => void (window as unknown as AppWindow).manager.signoutRedirect()),
+    ])
+    await start(false)
+    await Promise.all([
+      page.waitForURL(`${system.issuer}/authorization?**`),
+      page.evaluate(() => void (window as unknown as AppWindow).manager.signinRedirect()),
+    ])
+    assert.equal(await page.locator('h1').innerText(), 'Sign in')
   })
 
   it('proves its key with DPoP, nonce included, for a code and tokens that are bound to it', async () => {

@@ -225,7 +225,8 @@ describe('PKCE', () => {
     t.after(() => standard.close())
     const { issuer } = standard
     const code = async (more: Form = {}) => {
-      const { redirect_uri: _uri, ...form } = await codeForm(issuer, { ...spa, ...more })
+      const form = await codeForm(issuer, { ...spa, ...more })
+      delete form.redirect_uri
       return { ...form, client_id: more.client_id ?? 'spa' }
     }
     const error = async (form: Form) => (await json(await post(`${issuer}/token`, form))).error

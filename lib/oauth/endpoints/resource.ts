@@ -93,7 +93,7 @@ export function accessRefused(issuer: string, refusal: Refusal): OAuthError {
     realm: new URL(issuer).host,
     resourceMetadata: undefined,
   })
-  return new OAuthError(code as OAuthErrorCode, message, status as 400 | 401 | 403, headers)
+  return new OAuthError(code as OAuthErrorCode, message, status, headers)
 }
 
 /** A body of another type has no token (RFC 6750 §2.2). */

@@ -38,12 +38,6 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     assert.deepEqual([done.title, done.location], ['You are signed out', null])
     assert.equal(await isSignedIn(), false)
   }
-  /** The server ends the session that the id_token names, and does not redirect. */
-  const endsHere = (params: (hint: string) => Form) => async () => {
-    const { page, isSignedIn } = await logout(params)
-    assert.deepEqual([page.status, page.title, page.location], [200, 'You are signed out', null])
-    assert.equal(await isSignedIn(), false)
-  }
 
   it('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
     const document = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
@@ -108,10 +102,10 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   )
   it(
     'oidcc-rp-initiated-logout-bad-post-logout-redirect-uri',
-    endsHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.test/' })),
+    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.test/' })),
   )
   it(
     'oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri',
-    endsHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${POST_LOGOUT}?foo=bar` })),
+    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${POST_LOGOUT}?foo=bar` })),
   )
 })
