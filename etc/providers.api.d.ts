@@ -18,14 +18,16 @@ type ClerkOptions = {
     readonly more?: ProviderOptions | undefined;
 } & ({
     readonly authorizedParties: readonly string[];
+    readonly azpRequired?: boolean | undefined;
     readonly impersonation?: boolean | undefined;
     readonly machine?: undefined;
 } | {
     readonly machine: string;
     readonly authorizedParties?: undefined;
+    readonly azpRequired?: undefined;
     readonly impersonation?: undefined;
 });
-declare function clerk({ domain, authorizedParties, impersonation, machine, more, }: ClerkOptions): IssuerOptions;
+declare function clerk({ domain, authorizedParties, azpRequired, impersonation, machine, more, }: ClerkOptions): IssuerOptions;
 interface CognitoOptions {
     readonly userPoolId: string;
     readonly clients: readonly string[];

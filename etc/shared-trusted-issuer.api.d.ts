@@ -17,7 +17,7 @@ interface TokenOptions {
     readonly clockToleranceSec?: number | undefined;
     readonly maxTokenAgeSec?: number | undefined;
     readonly lastGoodSec?: number | undefined;
-    readonly typ?: "at+jwt" | undefined;
+    readonly typ?: string | undefined;
     readonly idTokens?: boolean | undefined;
     readonly requiredClaims?: readonly (string | RequiredValues)[] | RequiredValues | undefined;
     readonly timesAsText?: boolean | undefined;

@@ -10,6 +10,11 @@ export type ClerkOptions = {
   | {
       /** The origins of the apps whose sessions are accepted, and client ids of OAuth apps: these tokens have no `aud`. */
       readonly authorizedParties: readonly string[]
+      /**
+       * Refuses tokens without `azp`, which Clerk leaves out where the app's requests have no `Origin`, as those of
+       * native apps. Default true.
+       */
+      readonly azpRequired?: boolean | undefined
       /** Takes sessions in which somebody acts as another user. Default false. */
       readonly impersonation?: boolean | undefined
       readonly machine?: undefined
@@ -18,6 +23,7 @@ export type ClerkOptions = {
       /** This API's machine, for tokens between machines: `mch_tree`. */
       readonly machine: string
       readonly authorizedParties?: undefined
+      readonly azpRequired?: undefined
       readonly impersonation?: undefined
     }
 )
@@ -31,6 +37,7 @@ export type ClerkOptions = {
 export function clerk({
   domain,
   authorizedParties,
+  azpRequired = true,
   impersonation = false,
   machine,
   more,
@@ -47,12 +54,16 @@ export function clerk({
       more,
     )
   }
+  const parties = needList('clerk', 'authorizedParties', authorizedParties)
   return preset(
     {
       issuer,
-      audience: { checkedBy: 'clients' },
-      clients: needList('clerk', 'authorizedParties', authorizedParties),
-      checkClaims: ({ sts, act }) => sts !== 'pending' && (impersonation || act === undefined),
+      ...(azpRequired && { clients: parties }),
+      audience: { checkedBy: azpRequired ? 'clients' : 'issuer' },
+      checkClaims: ({ sts, act, azp, client_id }) =>
+        sts !== 'pending' &&
+        (impersonation || act === undefined) &&
+        parties.includes((client_id ?? azp ?? parties[0]) as string),
       session: ({ sub, azp, client_id }) => (String(sub).startsWith('user_') ? user(sub, client_id ?? azp) : undefined),
     },
     more,

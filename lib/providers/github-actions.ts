@@ -8,11 +8,11 @@ export interface GithubActionsOptions {
   readonly audience: Audience
   /**
    * The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`; of a repository made or renamed since July
-   * 2026 `repo:acme@123456/tree@456789:ref:refs/heads/main`. `*` stands for any characters but a colon. Everybody's
+   * 2026 `repo:acme@123456/tree@456789:ref:refs/heads/main`. `*` stands for any characters but a colon, here and below. Everybody's
    * workflows have the same issuer, so give this or `repositories`.
    */
   readonly subjects?: readonly string[] | undefined
-  /** The repositories accepted, by name or, as nobody else can have it, by id: `['acme/tree', '456789']`. */
+  /** The repositories accepted, by name or, as nobody else can have it, by id: `['acme/*', '456789']`. */
   readonly repositories?: readonly string[] | undefined
   /** The branches and tags accepted: `['refs/heads/main']`. Default: any. */
   readonly refs?: readonly string[] | undefined
@@ -28,25 +28,30 @@ export interface GithubActionsOptions {
 export function githubActions({ audience, subjects, repositories, refs, more }: GithubActionsOptions): IssuerOptions {
   const ofRepositories = repositories && needList('githubActions', 'repositories', repositories)
   const accepted = ofRepositories && !subjects ? [] : needList('githubActions', 'subjects or repositories', subjects)
-  const patterns = accepted.filter((subject) => subject.includes('*')).map(patternOf)
-  const isSubject = (sub: string) => accepted.includes(sub) || patterns.some((pattern) => pattern.test(sub))
-  const isOf = (list: readonly string[] | undefined, claims: readonly unknown[]) =>
-    list === undefined || claims.some((claim) => list.includes(claim as string))
+  const isSubject = isOneOf(accepted)
+  const isRepository = isOneOf(ofRepositories)
+  const isRef = isOneOf(refs && needList('githubActions', 'refs', refs))
   return preset(
     {
       issuer: 'https://token.actions.githubusercontent.com',
       audience,
       algorithms: ['RS256'],
       // Exact names are required claims, so that a warning shows the name of a workflow that is refused.
-      ...(accepted.length > 0 && patterns.length === 0 && { requiredClaims: { sub: accepted } }),
+      ...(accepted.length > 0 && !accepted.join('').includes('*') && { requiredClaims: { sub: accepted } }),
       checkClaims: ({ sub, ref, repository, repository_id }) =>
-        (accepted.length === 0 || isSubject(String(sub))) &&
-        isOf(ofRepositories, [repository, repository_id]) &&
-        isOf(refs, [ref]),
+        (accepted.length === 0 || isSubject(sub)) &&
+        (isRepository(repository) || isRepository(repository_id)) &&
+        isRef(ref),
       session: ({ sub }) => client(sub),
     },
     more,
   )
+}
+
+/** Whether a claim is one of a list, in which `*` stands for characters of one name; without a list it is. */
+function isOneOf(list: readonly string[] | undefined): (claim: unknown) => boolean {
+  const patterns = list?.map(patternOf)
+  return (claim) => !patterns || (typeof claim === 'string' && patterns.some((pattern) => pattern.test(claim)))
 }
 
 function patternOf(subject: string): RegExp {

@@ -1,16 +1,9 @@
 import type { FetchFunction } from '../../http/fetch/fetch-json'
 import { optionError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
-import {
-  type OptionValues,
-  checkedLater,
-  flag,
-  functionOption,
-  oneOf,
-  option,
-  wholeNumber,
-} from '../../http/option-table'
+import { type OptionValues, checkedLater, flag, functionOption, option, wholeNumber } from '../../http/option-table'
 import { type RightLines, optionOneOf, shown } from '../../http/options'
+import { typeNamed } from '../credentials/jws'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
 import type { CheckClaims, Claims, ReadSession } from '../session/session'
@@ -74,9 +67,10 @@ export interface TokenOptions {
   readonly lastGoodSec?: number | undefined
   /**
    * The type of token, in its header: `'at+jwt'` takes access tokens only (RFC 9068 §4), as this package's own server
-   * issues them; where its metadata are discovered, it says so itself. Default: `at+jwt`, `JWT` or none.
+   * issues them; where its metadata are discovered, it says so itself. Capital letters and `application/` before it make
+   * no difference. Default: `at+jwt`, `JWT` or none.
    */
-  readonly typ?: 'at+jwt' | undefined
+  readonly typ?: string | undefined
   /** Takes ID tokens as credentials too, for issuers that have nothing else: Google, Firebase. Default false. */
   readonly idTokens?: boolean | undefined
   /**
@@ -132,7 +126,7 @@ export const TOKEN_TABLE = {
   clients: option<readonly string[]>('a list of one client or more', isTexts),
   clockToleranceSec: wholeNumber(0, 300, 5),
   maxTokenAgeSec: wholeNumber(1, 31_536_000),
-  typ: oneOf<'at+jwt'>(['at+jwt']),
+  typ: option<string>("a type of token, such as 'at+jwt'", isText),
   idTokens: flag(),
   requiredClaims: checkedLater<Exclude<TokenOptions['requiredClaims'], undefined>>(),
   timesAsText: flag(),
@@ -163,7 +157,7 @@ export const LINES: RightLines = {
   tokenSigningAlg: "write algorithms: ['HS256'], a list; most need none, as each key is for its own algorithm",
   strict: "write typ: 'at+jwt', and requiredClaims: ['client_id', 'jti']",
   validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
-  mcd: 'write issuers: [{ issuer, audience }, { issuer, audience }]',
+  mcd: "write issuers: [{ issuer, audience }, { issuer, audience }], or for a function issuer: 'https://{domain}/' with tenants",
   authRequired: 'write optional: true in place of authRequired: false',
   credentialsRequired: 'write optional: true in place of credentialsRequired: false',
   getToken: 'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway',
@@ -201,7 +195,7 @@ export function claimPolicy(
     tenants: tenantPattern(issuers, values.tenants),
     audiences: defaults.isResource ? listed.map((list) => list.flatMap(formsOf)) : listed,
     clients,
-    types: typ === undefined ? TYPES : [typ],
+    types: typ === undefined ? TYPES : [typeNamed(typ)],
     idTokens,
     timesAsText,
     ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),

@@ -53,7 +53,7 @@ function readHeader(text: string, isPadded: boolean): JwsHeader | Refusal {
   if ('crit' in header || 'b64' in header) return refuse('critical_header')
   const { alg, kid, typ } = header
   if (typeof alg !== 'string' || !isText(kid) || !isText(typ)) return refuse('malformed_token')
-  const read = { algorithm: alg, kid, type: typ?.toLowerCase().replace(/^application\//, ''), header }
+  const read = { algorithm: alg, kid, type: typ === undefined ? typ : typeNamed(typ), header }
   if (text.length <= LONGEST_HEADER && !isPadded) {
     if (knownHeaders.size >= MOST_HEADERS) knownHeaders.clear()
     knownHeaders.set(text, read)
@@ -68,6 +68,11 @@ export function readJws(token: string, isPadded = false): Jws | Refusal {
   const { algorithm, kid, type, header } = head
   const claims = readJsonObject(head.payload)
   return claims ? { token, algorithm, kid, type, header, claims } : refuse('malformed_token')
+}
+
+/** A type in its short form: `at+jwt` for `application/at+JWT` (RFC 7515 §4.1.9). */
+export function typeNamed(typ: string): string {
+  return typ.toLowerCase().replace(/^application\//, '')
 }
 
 function isText(value: unknown): value is string | undefined {

@@ -30,7 +30,8 @@ export interface DpopOptions {
   readonly maxProofs?: number | undefined
   /**
    * Secret for nonces, which every proof must then have (§9): 32 bytes or more, the same in all processes. A text is
-   * UTF-8. A nonce is issued for `maxProofAgeSec` and accepted for another `maxProofAgeSec`. Default: no nonces.
+   * UTF-8. A nonce is issued for `maxProofAgeSec` and accepted for another `maxProofAgeSec`. It says when a proof was made, so
+   * the client's clock may be wrong. Default: no nonces.
    */
   readonly nonceSecret?: string | Uint8Array | undefined
   /**
@@ -48,6 +49,8 @@ type DpopSettings = Omit<DpopOptions, 'proofs'> & { readonly proofs?: RedisProof
 /** A valid proof, made with the key that the token is bound to. */
 interface ProvenKey {
   readonly proof: Proof
+  /** End of its validity, in seconds since 1970. */
+  readonly untilSec: number
   /** The next nonce for the client, if it changed. */
   readonly nonce: string | undefined
 }
@@ -90,6 +93,8 @@ export function dpopCheck(
   }
   const originOf = origins(origin, warnings)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxProofAgeSec)
+  // Our nonce says when a proof was made, whatever the client's clock says (RFC 9449 §4.3, check 11).
+  const ages = nonces ? { maxProofAgeSec: Infinity, aheadSec: Infinity } : { maxProofAgeSec, aheadSec: AHEAD_SEC }
   const seen = proofs ?? new LocalProofs(maxProofs ?? MOST_PROOFS)
   return { required, check, use }
 
@@ -100,25 +105,22 @@ export function dpopCheck(
     const from = originOf(request)
     if (from === undefined) return refusal('dpop_proof')
     const uri = from + request.target
-    const proof = readProof(text, {
-      method: request.method,
-      uri,
-      token,
-      nowSec: now,
-      maxProofAgeSec,
-      aheadSec: AHEAD_SEC,
-    })
+    const proof = readProof(text, { method: request.method, uri, token, nowSec: now, ...ages })
     if (!proof) return refusal('dpop_proof')
     const nonce = nonces?.judge(proof.nonce, now)
     if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
     const { cnf } = claims
     if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || bindingsOf(claims).length > 1) return refusal('dpop_binding')
-    return { proof, nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
+    return {
+      proof,
+      untilSec: nonces ? now + 2 * maxProofAgeSec : proof.iat + maxProofAgeSec,
+      nonce: nonce === 'previous' ? nonces?.current(now) : undefined,
+    }
   }
 
-  function use({ proof: { jkt, jti, iat } }: ProvenKey): Refusal | undefined | Promise<Refusal | undefined> {
+  function use({ proof: { jkt, jti }, untilSec }: ProvenKey): Refusal | undefined | Promise<Refusal | undefined> {
     try {
-      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxProofAgeSec, nowSec(), jkt)
+      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), untilSec, nowSec(), jkt)
       return isThenable(noted) ? Promise.resolve(noted).then(judged, untold) : judged(noted)
     } catch (cause) {
       return untold(cause)

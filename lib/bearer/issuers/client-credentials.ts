@@ -8,6 +8,7 @@ import { isToken } from '../credentials/credentials'
 import type { KeyMaterial } from '../keys/key-options'
 import { keyMismatch } from '../keys/algorithm'
 import { ownKey } from '../keys/own-key'
+import { pemOf } from '../keys/pem'
 
 /** Credentials of the API at its issuer's introspection endpoint (RFC 7662 §2.1): one way of these. */
 export interface ClientCredentials {
@@ -120,7 +121,7 @@ function privateKeyOf(material: KeyMaterial): KeyObject {
     const key =
       material instanceof KeyObject
         ? ownKey(material)
-        : createPrivateKey(typeof material === 'string' ? material : { key: material, format: 'jwk' })
+        : createPrivateKey(typeof material === 'string' ? pemOf(material) : { key: material, format: 'jwk' })
     if (key.type === 'private') return key
   } catch {
     // said below

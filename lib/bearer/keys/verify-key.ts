@@ -3,6 +3,7 @@ import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
 import type { Secret } from './key-options'
 import { ownKey } from './own-key'
+import { pemOf } from './pem'
 
 /** A key for verification, bound to its algorithms: a token's `alg` cannot add one. */
 export interface VerifyKey {
@@ -82,10 +83,11 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
     if (material.type === 'secret') throw new KeyProblem('it is a shared secret; give that as the option secret')
     return verifyKey(ownKey(material), algorithms)
   }
-  if (material.includes('PRIVATE KEY-----')) throw new KeyProblem('it is a private key; give its public half')
+  const pem = pemOf(material)
+  if (pem.includes('PRIVATE KEY-----')) throw new KeyProblem('it is a private key; give its public half')
   let key: KeyObject
   try {
-    key = createPublicKey(material)
+    key = createPublicKey(pem)
   } catch (cause) {
     throw new KeyProblem('it is no PEM of a public key or a certificate', { cause })
   }

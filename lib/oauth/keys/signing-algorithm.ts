@@ -2,6 +2,7 @@ import { KeyObject, createPrivateKey, createPublicKey, type webcrypto } from 'no
 import { thumbprint } from '../../bearer/dpop/thumbprint'
 import { keyMismatch } from '../../bearer/keys/algorithm'
 import { ownKey } from '../../bearer/keys/own-key'
+import { pemOf } from '../../bearer/keys/pem'
 import { keyError } from '../../http/help'
 
 /** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
@@ -67,14 +68,6 @@ export function clientPublicKey(option: string, input: PublicKeyInput): KeyObjec
   const mismatch = keyMismatch(signingAlgorithm(key, option), key)
   if (mismatch !== undefined) throw keyError(`${option} cannot be used: ${mismatch}`, RangeError)
   return key
-}
-
-/** The PEM as RFC 7468 has it, however an environment variable holds it: with `\\n`, on one line, quoted, indented, in base64. */
-function pemOf(text: string): string {
-  const pem = text.includes('-----') ? text : Buffer.from(text, 'base64').toString('latin1')
-  const [, label, body = ''] = /-----BEGIN ([A-Z ]+)-----([^-]+)-----END/.exec(pem.replace(/\\[rn]/g, '\n')) ?? []
-  const lines = body.replace(/\s/g, '').match(/.{1,64}/g) ?? []
-  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----\n`].join('\n')
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */

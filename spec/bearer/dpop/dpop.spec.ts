@@ -299,6 +299,29 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       clock.setDate(NOW * 1_000)
     })
 
+    it('takes a proof with the nonce of now whatever the client’s clock says, and once (§4.3, check 11)', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      for (const iat of [NOW - 86_400, NOW + 86_400, 0]) {
+        const asked = await ask(await proof({ iat }))
+        const nonce = asked.headers.get('dpop-nonce')
+        assert.match(asked.headers.get('www-authenticate') ?? '', challenge)
+        const made = await proof({ iat, nonce })
+        assert.deepEqual([(await ask(made)).status, (await ask(made)).status], [200, 401], String(iat))
+      }
+      const nonce = (await ask(await proof())).headers.get('dpop-nonce')
+      assert.equal((await ask(await proof({ iat: 'now', nonce }))).status, 401)
+    })
+
+    it('remembers a proof for as long as its nonce is accepted', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      const nonce = (await ask(await proof())).headers.get('dpop-nonce')
+      const made = await proof({ iat: NOW - 86_400, nonce })
+      assert.equal((await ask(made)).status, 200)
+      clock.advance(60_000)
+      assert.equal((await ask(made)).status, 401)
+      clock.setDate(NOW * 1_000)
+    })
+
     it('makes the same nonces in every process with one secret', async () => {
       const nonceOf = async (secret: string | Uint8Array) => {
         const { ask, proof } = await api({ nonceSecret: secret })

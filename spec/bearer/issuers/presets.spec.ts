@@ -55,6 +55,83 @@ const web = { aud, sub: 'system:serviceaccount:tree:web' }
 
 type Case = [title: string, issuer: IssuerOptions, claims: object, expected: string]
 const CASES: readonly Case[] = [
+  [
+    'Clerk: a native app without azp',
+    clerk({ domain, authorizedParties: ['https://app.test'], azpRequired: false, more }),
+    { sub: 'user_1' },
+    'user user_1 of no app: ',
+  ],
+  [
+    'Clerk: another origin where azp may be absent',
+    clerk({ domain, authorizedParties: ['https://app.test'], azpRequired: false, more }),
+    { sub: 'user_1', azp: 'https://other.test' },
+    'claim_check',
+  ],
+  ['Clerk: azp is needed by default', people, { sub: 'user_1' }, 'client'],
+  [
+    'Entra: a national cloud',
+    entra({ tenant: tid, audience, cloud: 'us-government', more }),
+    { ...ofTenant, iss: `https://login.microsoftonline.us/${tid}/v2.0`, oid: 'o', scp: 'a' },
+    'user o of app: a',
+  ],
+  [
+    'Entra: the global cloud where a national one is set',
+    entra({ tenant: tid, audience, cloud: 'china', more }),
+    { ...ofTenant, oid: 'o', scp: 'a' },
+    'issuer',
+  ],
+  [
+    'Supabase: a host of one’s own',
+    supabase({ project: 'tree', url: 'https://auth.acme.example/auth/v1/', more }),
+    { iss: 'https://auth.acme.example/auth/v1', aud: 'authenticated', role: 'authenticated', sub: 'ada' },
+    'user ada of no app: ',
+  ],
+  [
+    'GitHub: another branch',
+    githubActions({ audience, repositories: ['acme/tree'], refs: ['refs/heads/main'], more }),
+    { aud, sub: 's', repository: 'acme/tree', ref: 'refs/heads/x' },
+    'claim_check',
+  ],
+  [
+    'GitHub: all repositories of an owner',
+    githubActions({ audience, repositories: ['acme/*'], refs: ['refs/tags/*'], more }),
+    { aud, sub: 's', repository: 'acme/tree', ref: 'refs/tags/v1' },
+    'client nobody of s: ',
+  ],
+  [
+    'GitHub: a repository of another owner',
+    githubActions({ audience, repositories: ['acme/*'], more }),
+    { aud, sub: 's', repository: 'acme-2/tree' },
+    'claim_check',
+  ],
+  [
+    'a type of choice',
+    okta({ domain, more: { ...more, typ: 'AT+JWT' } }),
+    { iss: `https://${domain}/oauth2/default`, aud: 'api://default', cid: 'app', sub: 'ada', uid: 'u' },
+    'user u of app: ',
+  ],
+  [
+    'a type that is another',
+    okta({ domain, more: { ...more, typ: 'application/okta-internal-at+jwt' } }),
+    { aud: 'api://default', cid: 'app', sub: 'ada', uid: 'u' },
+    'token_type',
+  ],
+  [
+    'issuers by a function: every domain of an Auth0 tenant',
+    {
+      ...auth0({ domain, audience, more }),
+      issuer: 'https://{domain}/',
+      tenants: (name) => Promise.resolve(name === 'login.acme.example'),
+    },
+    { iss: 'https://login.acme.example/', aud, sub: 'auth0|1', azp: 'app' },
+    'user auth0|1 of app: ',
+  ],
+  [
+    'issuers by a function: a domain that it does not know',
+    { ...auth0({ domain, audience, more }), issuer: 'https://{domain}/', tenants: () => false },
+    { iss: 'https://login.acme.example/', aud, sub: 'auth0|1', azp: 'app' },
+    'issuer',
+  ],
   ['Auth0: a machine', auth0({ domain, audience, more }), { aud, sub: 'x@clients', azp: 'x' }, 'client nobody of x: '],
   [
     'Auth0: no app',

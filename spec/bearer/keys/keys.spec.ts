@@ -28,6 +28,20 @@ function problemOf(make: () => unknown): KeyProblem {
 }
 
 describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
+  it('take a PEM as environment variables hold it', () => {
+    const pem = ec.export({ type: 'spki', format: 'pem' }) as string
+    const one = pem.replaceAll('\n', '\\n')
+    const forms = [one, `"${one}"`, one.replaceAll('\\n', '\\r\\n'), pem.replaceAll('\n', ' '), btoa(pem)]
+    for (const form of forms) assert.ok(keyFromMaterial(form, ASYMMETRIC).key.equals(ec), form)
+    const secret = generateKeys('ec').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    for (const form of [secret, secret.replaceAll('\n', '\\n'), btoa(secret)]) {
+      assert.equal(
+        problemOf(() => keyFromMaterial(form, ASYMMETRIC)).message,
+        'it is a private key; give its public half',
+      )
+    }
+  })
+
   it('say what is wrong with a key, and show none of it', () => {
     const all = ASYMMETRIC.join(', ')
     const long = 'x'.repeat(99)
