@@ -1,11 +1,12 @@
 import type { Request } from 'express'
 import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import { UsageLog } from '../advisor/usage-log'
-import type { Account, AccountTerms } from './budget/account'
+import type { Account } from './budget/account'
 import { type Decision, decide, decideAfterwards } from './budget/decide'
 import type { Hold as AnyHold, RefusalReason } from './budget/hold'
-import { endLine, mostWaiting, serveLine } from './budget/line'
+import { endLine, mostWaiting, serveLine } from './budget/serve-line'
 import { type NextWindow, priceOf } from './budget/price'
+import type { AccountTerms } from './budget/subject-window'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
 import { isReported } from './store/due'
@@ -134,7 +135,7 @@ export class Budgets implements StoredPolicy {
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
     if (!hold.hasBegun) account.ask(hold, now)
-    const most = account.waiting > 0 ? mostWaiting(hold.window.wait, this.#lines) : 0
+    const most = account.line.length > 0 ? mostWaiting(hold.window.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
     linkOf(account)?.activate(account)
     if (decision === 'start') account.begin(hold)
@@ -240,12 +241,12 @@ export class Budgets implements StoredPolicy {
   }
 
   #lookAtLine(account: Account): boolean {
-    if (account.waiting === 0) return false // most lines end with the store's answer
+    if (account.line.length === 0) return false // most lines end with the store's answer
     const now = nowUs(this.#clock)
     account.enter(now)
     serveLine(account, now)
-    if (account.waiting > 0 && now >= account.askAt) linkOf(account)?.ask(account)
-    return account.waiting > 0
+    if (account.line.length > 0 && now >= account.line.askAt) linkOf(account)?.ask(account)
+    return account.line.length > 0
   }
 
   // --- figures
@@ -308,7 +309,7 @@ export class Budgets implements StoredPolicy {
     const told: Account[] = []
     for (const account of this.#subjects) {
       account.enter(now)
-      account.calm()
+      account.grant.calm()
       if (account.sent !== undefined || !isReported(account, now)) told.push(account)
     }
     await Promise.all(told.map((account) => this.#refresh(account, isLast)))
@@ -329,7 +330,9 @@ export class Budgets implements StoredPolicy {
     this.#signalled.clear()
     for (const account of this.#subjects) {
       endLine(account)
-      account.close(now)
+      account.enter(now)
+      account.own.endAll(now) // what runs pays so far
+      account.grant.drop()
     }
     if (this.shared !== undefined) await this.#tellLast()
     this.#isClosed = true
@@ -343,7 +346,7 @@ export class Budgets implements StoredPolicy {
     for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
       const told = await this.#tellAll(true)
       if (told.length === 0) return
-      if (told.some(({ told }) => !told.isKnown))
+      if (told.some(({ isTold }) => !isTold))
         await new Promise<void>((resolve) => this.#clock.after(CLOSING_PAUSE_MS, resolve))
     }
   }

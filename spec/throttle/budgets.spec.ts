@@ -598,7 +598,7 @@ describe('Budgets when a request ends, or its client has gone', () => {
     await nearEnd(-WINDOW_US / 1_000 + 3_000)
     hold.finish(now())
     await nearEnd(10)
-    assert.ok(budgets.account('ada', now()).strain > 200)
+    assert.ok(budgets.account('ada', now()).past.strain > 200)
   })
 })
 

@@ -7,7 +7,7 @@ import type { Budgets } from '../../lib/throttle/budgets'
 /** Requests that wait in an account, in order. */
 export function waitingOf(account: Account): Hold[] {
   const all: Hold[] = []
-  for (let hold = account.firstInLine; hold !== undefined; hold = hold.behind) all.push(hold)
+  for (let hold = account.line.first; hold !== undefined; hold = hold.behind) all.push(hold)
   return all
 }
 

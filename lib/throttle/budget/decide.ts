@@ -1,5 +1,6 @@
-import { type Account, PLACES } from './account'
+import type { Account } from './account'
 import type { Hold, RefusalReason } from './hold'
+import { PLACES } from './places'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -17,7 +18,7 @@ const LONG_OUTAGE_US = 1_000_000
  * @param most how many of the subject's requests may wait
  */
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
-  const { server, waiting } = account
+  const { server, line } = account
   const { limitUs } = hold
   if (limitUs === 0) return 'spent'
   if (limitUs >= PLACES * account.terms.windowUs) return 'start' // nobody could use it up: it was stated as Infinity
@@ -28,12 +29,12 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
   if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
-  if (waiting > 0 && !hold.hasBegun) {
+  if (line.length > 0 && !hold.hasBegun) {
     if (hold.window.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
   // One that was let in before stands before all others but its like.
-  if (account.firstInLine?.hasBegun !== true && fits(account, hold, usedUs, now, server.isDown)) return 'start'
+  if (account.line.first?.hasBegun !== true && fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   return now < hold.waitsUntil ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
@@ -41,7 +42,7 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
 
 /** Whether the store, or this process, has considered so many of those who wait. */
 function isConsidered(account: Account, count: number): boolean {
-  let hold = account.firstInLine
+  let hold = account.line.first
   for (let n = 1; n < count && hold !== undefined; n++) hold = hold.behind
   return hold?.isConsidered === true
 }
@@ -65,7 +66,7 @@ export function decideWaiting(
   const usedUs = account.usedUs(now)
   if (hold.time.isOver) return 'gone'
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
-  if (hold === account.firstInLine && fits(account, hold, usedUs, now, isAlone)) return 'start'
+  if (hold === account.line.first && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
@@ -85,10 +86,10 @@ export function decideAfterwards(
   now: number,
 ): RefusalReason | undefined {
   const { limitUs } = hold
-  const { own, others } = account
+  const { own, heard } = account
   const usedUs = account.usedUs(now)
   if (usedUs - hold.takenUs(now) > limitUs) return 'spent'
-  const beside = own.live + others.running - 1
+  const beside = own.live + heard.running - 1
   if (mayWait || beside <= 0) return undefined
   if (!account.hasPlace(hold, usedUs, beside)) return 'concurrency'
   return usedUs + account.reservedUs(now) > limitUs ? 'reserved' : undefined
@@ -125,8 +126,8 @@ function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): b
 }
 
 /** What is left of this process's share of what was left when the others were last heard. */
-function shareLeftUs({ others, own, server, ownWhenHeard }: Account, limitUs: number, now: number): number {
-  const leftThen = limitUs - others.used - others.held - ownWhenHeard
+function shareLeftUs({ heard, own, server, ownWhenHeard }: Account, limitUs: number, now: number): number {
+  const leftThen = limitUs - heard.used - heard.held - ownWhenHeard
   const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
   return shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
 }

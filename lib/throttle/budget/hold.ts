@@ -148,6 +148,11 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
     this.chargedBaseUs = this.chargedUs
   }
 
+  /** Time that counted was left out: what was before the window is not counted here. */
+  leftOut(now: number): void {
+    this.baseUs = Math.min(this.baseUs, this.time.countedUs(now))
+  }
+
   charge(us: number): void {
     this.chargedUs = Math.min(this.chargedUs + us, MOST_CHARGED_US)
   }
@@ -157,3 +162,6 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
     return this.beforeUs < 0 ? 0 : this.time.excusedUs(now) - this.excusedBaseUs
   }
 }
+
+/** What a request asks for. */
+export type AskTerms = Pick<Hold, 'priceUs' | 'limitUs' | 'concurrency'>

@@ -1,92 +1,44 @@
-import type { Account } from './account'
-import { decideWaiting } from './decide'
-import type { Hold, WaitEnd, WaitRule } from './hold'
+import type { Hold } from './hold'
 
-/** Requests that may wait over all subjects; each subject may take a share of the places left. */
-const MOST_WAITING = 4_096
-const WAITING_SHARE = 16
+/** A line asks again so soon. */
+const ASK_US = 100_000
 
-/** How many requests of one subject may wait now. @param lines accounts in which requests wait */
-export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>): number {
-  let all = 0
-  for (const { waiting } of lines) all += waiting
-  return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - all) / WAITING_SHARE))
-}
+/** Requests of an account that wait, first come, first served. */
+export class Line {
+  first: Hold | undefined = undefined
+  #last: Hold | undefined = undefined
+  length = 0
+  /** The line is asked about again then, in µs of the process's clock. */
+  askAt = 0
 
-/** A request that needs the store waits so long for answers that come late; and for the first of a process. */
-const LATE_US = 1_000_000
-const START_US = 250_000
-
-/** Why this process decides without the store: it is down, it has not answered in time, or it has not written the report. */
-export type Alone = 'down' | 'unanswered' | 'unwritten'
-
-/**
- * Decides those who wait, first come, first served, and tells them. To be called when time was freed, granted, or has
- * passed.
- *
- * @param alone undefined where the store's last answer counts
- */
-export function serveLine(
-  account: Account,
-  now: number,
-  alone: Alone | undefined = account.server.isDown ? 'down' : undefined,
-): void {
-  if (account.waiting > 0)
-    endSome(account, (hold, before) => {
-      const { isConsidered, joinedAt, time } = hold
-      const { wait } = hold.window
-      const isUnanswered = alone === 'down' || (alone === 'unanswered' && !isConsidered)
-      if (isUnanswered && !time.isOver) {
-        if (hasTimeForAnswer(account, hold, alone, now)) return 'wait'
-        if (wait.needsStore) return 'outage'
-      }
-      const isLate = !isConsidered && now - joinedAt >= account.server.deadlineUs
-      const isAlone = alone === 'unanswered' ? isLate : alone !== undefined
-      const end = decideWaiting(account, hold, before, now, isAlone)
-      if (end === 'wait' && isAlone) account.consider(hold)
-      return end
-    })
-}
-
-/**
- * A request waits shortly for the first answer of a store: a process that starts knows nothing of the others. One that
- * needs the store waits longer, and for answers that come late, too.
- */
-function hasTimeForAnswer(
-  { server }: Account,
-  { joinedAt, window }: Hold,
-  alone: 'down' | 'unanswered',
-  now: number,
-): boolean {
-  const { deadlineUs, isStarting } = server
-  const { wait } = window
-  if (alone === 'unanswered') return wait.needsStore === true && now - joinedAt < Math.max(LATE_US, deadlineUs)
-  return isStarting && now - joinedAt < (wait.needsStore ? Math.max(START_US, deadlineUs) : deadlineUs)
-}
-
-/** The throttle is closed: nobody waits any longer. */
-export function endLine(account: Account): void {
-  endSome(account, () => 'closed')
-}
-
-/** @param decide says what becomes of a hold, before which so many newcomers stay in line */
-function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
-  const ended: [Hold, WaitEnd][] = []
-  const staying: Hold[] = []
-  let last: Hold | undefined
-  for (let [hold, before] = [account.firstInLine, 0]; hold !== undefined;) {
-    const next: Hold | undefined = hold.behind
-    const end = decide(hold, before)
-    if (end === 'wait') {
-      last = hold
-      if (!hold.hasBegun) before++
-      if (hold.isConsidered) staying.push(hold)
-    } else {
-      account.leave(hold, last, end === 'start')
-      ended.push([hold, end])
+  /** A request joins: behind all others, but one that was let in before stands behind those alone. */
+  join(hold: Hold, now: number): void {
+    hold.joinedAt = now
+    hold.askedIn = 0
+    let before = this.#last
+    if (hold.hasBegun) {
+      before = undefined
+      for (let next = this.first; next?.hasBegun === true; next = next.behind) before = next
     }
-    hold = next
+    hold.behind = before === undefined ? this.first : before.behind
+    if (before === undefined) this.first = hold
+    else before.behind = hold
+    if (hold.behind === undefined) this.#last = hold
+    this.length++
   }
-  for (const hold of staying) hold.heard?.('wait')
-  for (const [hold, end] of ended) hold.heard?.(end)
+
+  /** A request leaves. @param before who stands before it */
+  leave(hold: Hold, before: Hold | undefined): void {
+    if (before === undefined) this.first = hold.behind
+    else before.behind = hold.behind
+    if (this.#last === hold) this.#last = before
+    hold.behind = undefined
+    hold.joinedAt = -1
+    this.length--
+  }
+
+  /** Says when those who wait are to be asked about again. Not all processes at once. @param seq of the last report */
+  askLater(now: number, seq: number): void {
+    this.askAt = now + ASK_US * (0.75 + ((seq * 0.618) % 0.25))
+  }
 }

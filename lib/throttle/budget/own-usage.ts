@@ -14,8 +14,8 @@ export class OwnUsage {
   unseenUs = 0
   /** Requests that were let in and have not ended, the latest first. */
   first: Hold | undefined = undefined
-  /** Running time that was left out as other requests'. */
-  stalledUs = 0
+  /** Running time that was left out as other requests': at most one limit a window. */
+  #stalledUs = 0
   /** Time of requests that have ended, and their excused waits. */
   #endedUs = 0
   #excusedUs = 0
@@ -102,15 +102,29 @@ export class OwnUsage {
     hold.previous = hold.following = undefined
   }
 
+  endAll(now: number): void {
+    while (this.first !== undefined) this.end(this.first, now)
+  }
+
   /** Adds time that no live request took, or takes it back. */
   charge(us: number): void {
     this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
   }
 
+  /** How much running time may be left out still in this window, as other requests'. */
+  excusableUs(limitUs: number): number {
+    return Math.max(0, limitUs - this.#stalledUs)
+  }
+
+  /** So much was left out as other requests'. */
+  stalled(us: number): void {
+    this.#stalledUs += us
+  }
+
   /** A window begins. What runs across the boundary is counted from it. */
   enter(boundary: number): void {
     this.#beganAt = boundary
-    this.#endedUs = this.#excusedUs = this.unseenUs = this.stalledUs = 0
+    this.#endedUs = this.#excusedUs = this.unseenUs = this.#stalledUs = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
       hold.isCountedFrom(Math.max(hold.time.since, boundary))
     }

@@ -35,7 +35,7 @@ export interface Refusal {
 /** @param window the policy's name */
 export function refusalOf(hold: Hold<Account>, reason: RefusalReason, window: string, now: number): Refusal {
   const { account, limitUs } = hold
-  const { own, others, heardAt } = account
+  const { own, heard, heardAt } = account
   const endsInUs = account.endsInUs(now)
   const heldEndsUs = own.soonestEnd(now) - now
   const roomUs = Math.max(ROOM_LEAST_US, Number.isFinite(heldEndsUs) ? heldEndsUs : 0)
@@ -43,7 +43,7 @@ export function refusalOf(hold: Hold<Account>, reason: RefusalReason, window: st
     window,
     limitMs: limitUs / 1_000,
     spentMs: account.usedUs(now) / 1_000,
-    heldMs: (own.heldUs(now) + others.held) / 1_000,
+    heldMs: (own.heldUs(now) + heard.held) / 1_000,
     othersAgeMs: heardAt === -Infinity ? null : (now - heardAt) / 1_000,
   }
   if (reason === 'overload') return { reason, figures, retryAfterUs: OVERLOAD_RETRY_SEC * Math.random() * 1_000_000 }

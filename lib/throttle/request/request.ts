@@ -7,9 +7,10 @@ import type { HeaderFields } from '../../http/measure/given-fields'
 import type { Meter } from '../../http/measure/meter'
 import type { MeterObserver } from '../../http/measure/meter-observer'
 import { shown } from '../../http/options'
-import { type Account, PLACES } from '../budget/account'
+import type { Account } from '../budget/account'
 import type { Decision } from '../budget/decide'
 import { Hold, type WaitEnd } from '../budget/hold'
+import { PLACES } from '../budget/places'
 import { priceOf } from '../budget/price'
 import { NO_STRAIN } from '../budget/rollover'
 import type { Budgets } from '../budgets'
@@ -302,7 +303,7 @@ export class ThrottledRequest implements MeterObserver {
     let waitUs = -Infinity
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (hold.state === 'ended') continue
-      const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
+      const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.past.strain / NO_STRAIN), UNSEEN_MOST_US)
       const learnedUs = hold.route.subjects > 0 ? priceOf(hold.route, hold.account.histories, hold.limitUs) : 0 // a guess says nothing of the handler
       waitUs = Math.max(waitUs, Math.max(learnedUs, unseenUs) - hold.takenUs(now))
     }

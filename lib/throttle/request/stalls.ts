@@ -114,14 +114,14 @@ export class StallSharing {
 function excuse(request: ThrottledRequest, us: number, now: number): void {
   let mostUs = us
   for (let hold = request.firstHold; hold !== undefined; hold = hold.next)
-    mostUs = Math.min(mostUs, accountOf(hold, now).excusableUs(hold.limitUs))
+    mostUs = Math.min(mostUs, accountOf(hold, now).own.excusableUs(hold.limitUs))
   const excusedUs = leaveOut(request, mostUs, now)
-  for (let hold = request.firstHold; hold !== undefined; hold = hold.next) hold.account.stalled(excusedUs)
+  for (let hold = request.firstHold; hold !== undefined; hold = hold.next) hold.account.own.stalled(excusedUs)
 }
 
 function leaveOut({ time, firstHold }: ThrottledRequest, us: number, now: number): number {
   const leftOutUs = time.leaveOut(us, now)
-  for (let hold = firstHold; hold !== undefined; hold = hold.next) hold.account.leftOut(hold, now)
+  for (let hold = firstHold; hold !== undefined; hold = hold.next) hold.leftOut(now)
   return leftOutUs
 }
 

@@ -13,17 +13,17 @@ const FEW_PLACES = 8
  * than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
-  const { told, own, grant, hasEnded } = account
-  if (!told.isKnown) return 'tick'
-  if (hasEnded && (account.waiting > 0 || areFew(account, now))) return 'now'
-  const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
+  const { told, heard, toldUntil, own, grant, hasEnded } = account
+  if (!account.isTold) return 'tick'
+  if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held - heard.granted
   if (Math.abs(untold) > toleranceOf(account)) return 'tick'
-  if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
+  if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return 'tick'
   if (own.unseenUs !== told.unseen || isHalfExcused(account, now)) return 'tick'
-  if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
+  if ((own.live === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'
   const lastEnd = own.lastEnd(now)
-  const startedAhead = told.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
-  const until = startedAhead ? Math.max(told.until, grant.until) : told.until
+  const startedAhead = heard.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
+  const until = startedAhead ? Math.max(toldUntil, grant.until) : toldUntil
   const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
   return endsLater ? 'tick' : undefined
 }
@@ -47,8 +47,8 @@ function toleranceOf({ limitUs, server }: Account): number {
 
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
-  const { own, waiting, wasAsked, demandUs } = account
-  return own.live > 0 || waiting > 0 || wasAsked || demandUs > 0 || isDue(account, now)
+  const { own, line, grant } = account
+  return own.live > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || isDue(account, now)
 }
 
 export function isDue(account: Account, now: number): boolean {
@@ -56,7 +56,7 @@ export function isDue(account: Account, now: number): boolean {
 }
 
 /** Whether the store has all of it, and grants it nothing ahead. */
-export function isReported({ told, own }: Account, now: number): boolean {
-  const { isKnown, used, held, ahead, unseen } = told
-  return isKnown && used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && unseen === own.unseenUs
+export function isReported({ isTold, told, heard, own }: Account, now: number): boolean {
+  const isSame = told.used === own.usedUs(now) && told.unseen === own.unseenUs
+  return isTold && isSame && told.held + heard.granted === own.pricedUs(now) && heard.ahead === 0
 }

@@ -1,7 +1,7 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { deadline, promised } from '../../http/deadline'
 import type { Account } from '../budget/account'
-import { serveLine } from '../budget/line'
+import { serveLine } from '../budget/serve-line'
 import { type Answer, type Report, TICK_US } from '../budget/report'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
@@ -267,8 +267,8 @@ export class Link implements Server {
       serveLine(account, now, answer.status === 'written' ? undefined : 'unwritten')
       this.#tellRefreshed(account, report.seq)
     }
-    if (account.waiting > 0) account.askLater(now)
-    const isNew = account.firstInLine?.isConsidered === false
+    if (account.line.length > 0) account.line.askLater(now, account.lastSeq)
+    const isNew = account.line.first?.isConsidered === false
     if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
@@ -329,7 +329,7 @@ export class Link implements Server {
         continue
       }
       account.enter(now)
-      account.tick()
+      account.grant.tick(account.own.live)
       const isDue = dueAt(account, now) !== undefined
       if (!isDue && isActive(account, now)) continue
       if (isDue && sent >= TICK_MOST) continue

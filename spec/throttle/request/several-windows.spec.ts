@@ -68,7 +68,7 @@ describe('throttle() twice, where a request waits for the second', () => {
   it('holds nothing in the first meanwhile, and pays nothing', async (t) => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
-    await until(() => running.size === 2 && user('ada').waiting === 10)
+    await until(() => running.size === 2 && user('ada').line.length === 10)
     assert.equal(team().own.live, 2)
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
@@ -85,7 +85,7 @@ describe('throttle() twice, where a request waits for the second', () => {
   it("leaves its places and its time in the first to the team's other users", async (t) => {
     const { ask, running, user } = await api(t)
     const asked = Array.from({ length: 60 }, () => ask('ada'))
-    await until(() => running.size === 2 && user('ada').waiting === 58)
+    await until(() => running.size === 2 && user('ada').line.length === 58)
     for (const who of ['bob', 'eve', 'joe']) {
       const before = new Set(running)
       const answer = ask(who).answer.then((res) => res?.status)
@@ -113,18 +113,18 @@ describe('throttle() twice, where a request waits for the second', () => {
       await Promise.all(asked.map(({ answer }) => answer))
       clearInterval(ending)
       for (const res of running) res.end()
-      await until(() => user(who).waiting === 0 && user(who).own.live === 0)
-      await until(() => team().own.live === 0 && team().waiting === 0)
+      await until(() => user(who).line.length === 0 && user(who).own.live === 0)
+      await until(() => team().own.live === 0 && team().line.length === 0)
     }
   })
 
   it('lets go of the memory of those who leave while others run on', async (t) => {
     const { ask, running, responses, user } = await api(t)
     const asked = Array.from({ length: 30 }, () => ask('ada'))
-    await until(() => running.size === 2 && user('ada').waiting === 28)
+    await until(() => running.size === 2 && user('ada').line.length === 28)
     for (const { leave } of asked) leave()
     for (const { answer } of asked) await answer
-    await until(() => user('ada').waiting === 0)
+    await until(() => user('ada').line.length === 0)
     asked.length = 0
     // The parsers that Node keeps for later connections may each know their last one.
     await until(async () => {

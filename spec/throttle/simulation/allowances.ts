@@ -61,7 +61,7 @@ export class Allowances {
     // Where commands get lost, another process may have heard what was told before.
     const isCut = sim.scenario.isLossy || this.isRecent(sim.loop.now - 2_500_000, ['cut', 'outage'])
     const isUnheard = (process: SimulatedProcess) =>
-      isCut || process.isDown || process.isDead || process.isCutOff || process.account(work)?.told.isKnown !== true
+      isCut || process.isDown || process.isDead || process.isCutOff || process.account(work)?.isTold !== true
     let us = 0
     for (const { process, admittedPriceUs: priceUs, admittedAt, countedUs, endedAt } of sim.laws.admittedOf(work)) {
       if (endedAt < start || admittedAt >= end || !isUnheard(process)) continue

@@ -1,5 +1,6 @@
-import { type Account, PLACES } from '../../../lib/throttle/budget/account'
+import type { Account } from '../../../lib/throttle/budget/account'
 import type { Hold } from '../../../lib/throttle/budget/hold'
+import { PLACES } from '../../../lib/throttle/budget/places'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { waitingOf } from '../spec-request'
 import type { Laws } from './laws'
@@ -33,25 +34,25 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
     const account = process.account(work)
     if (!account) continue
     if (account.number === number) open.push([process, account])
-    else if (account.own.live > 0 || account.waiting > 0) return // it has not entered the window yet
+    else if (account.own.live > 0 || account.line.length > 0) return // it has not entered the window yet
   }
-  if (open.every(([, { waiting }]) => waiting === 0)) return
+  if (open.every(([, { line }]) => line.length === 0)) return
   const dying = sim.processes.filter(
     ({ isDead, atDeath }) => isDead && (atDeath.get(`${work.id}/${number}`)?.until ?? 0) > sim.loop.now,
   )
   let [held, ahead, running, isBusy] = [0, 0, 0, dying.length > 0]
   for (const process of dying) running += process.atDeath.get(`${work.id}/${number}`)?.live ?? 0
-  for (const [process, { own, grant, told }] of open) {
+  for (const [process, { own, grant, heard }] of open) {
     running += own.live + grant.places
-    if (grant.isStanding && told.ahead > 0 && own.live + grant.places === 0) running++ // used, and not told
+    if (grant.isStanding && heard.ahead > 0 && own.live + grant.places === 0) running++ // used, and not told
     held += own.heldUs(process.nowUs())
-    ahead += grant.isStanding ? Math.max(grant.us, told.ahead) : grant.us // unused, it is left to lapse
+    ahead += grant.isStanding ? Math.max(grant.us, heard.ahead) : grant.us // unused, it is left to lapse
     isBusy ||= own.live > 0
   }
   const used = work.used(number) + laws.strains.carried(work, number) + laws.allow.heldOfSilentUs(work, number)
   const slack = laws.allow.toleranceUs + laws.allow.roundingUs
   const idle = 2 * TICK_US + 3 * LOOK_US + sim.roundTrip + (sim.mode === 'killed' ? LEASE_US : 0)
-  const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.strain / 100)) * 1.02
+  const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.past.strain / 100)) * 1.02
   for (const [process, account] of open) {
     const first = waitingOf(account).find(({ time }) => !time.isOver)
     if (!first) continue

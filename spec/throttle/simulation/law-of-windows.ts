@@ -125,7 +125,7 @@ function conserved(
   if (isLossy || allow.isRecent(undefined, [...LOSSES, ...SILENCES, 'close'])) {
     if (!isLossy || allow.isRecent()) return
     // Commands get lost: the store may not have heard of the last seconds, but the process knows that.
-    if (process.account(work)?.told.isKnown !== true || process.isDown) return
+    if (process.account(work)?.isTold !== true || process.isDown) return
     if (process.upSince > sim.loop.now - TOLD_US - sim.roundTrip) return
   }
   if (isAtRestSinceLoss(sim, laws, work, process)) return
@@ -227,7 +227,7 @@ function strainIsOvershoot(sim: Simulation, laws: Laws, work: Work, number: numb
     const isTold =
       sim.scenario.isCalm && process.simulated(account.heardAt) > work.startOf(number) + 2 * TOLD_US + 2 * sim.roundTrip
     const least = isTold ? strains.ofAll(work, number) : strains.ofProcess(work, number, process)
-    const strain = account.strain / 100
+    const strain = account.past.strain / 100
     if (strain > most * 1.02 + near + 0.01 || strain < least * 0.98 - near - 0.01)
       sim.found('strain is what overshoot comes to', {
         number,

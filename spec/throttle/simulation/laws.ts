@@ -1,4 +1,4 @@
-import { PLACES } from '../../../lib/throttle/budget/account'
+import { PLACES } from '../../../lib/throttle/budget/places'
 import type { RefusalReason } from '../../../lib/throttle/budget/hold'
 import { GRACE_US, GRANT_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { Allowances } from './allowances'
@@ -196,7 +196,7 @@ export class Laws {
     const { work, process, limitUs, hold } = request
     if (!hold || work.number() !== hold.account.number) return
     const { account } = hold
-    const { others, heardAt, number } = account
+    const { heard: others, heardAt, number } = account
     const isAlone = [...work.live].every((one) => one === request || one.process !== process)
     const lone = isAlone && process.downForUs > LONG_OUTAGE_US ? request.admittedPriceUs : 0
     const heard = Math.max(work.startOf(number), process.simulated(heardAt) + 1) // what began in this microsecond was told

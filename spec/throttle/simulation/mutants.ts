@@ -19,7 +19,10 @@ const PRICE = 'lib/throttle/budget/price.ts'
 const ROLLOVER = 'lib/throttle/budget/rollover.ts'
 const SUBJECTS = 'lib/throttle/budget/subjects.ts'
 const CLOCK = 'lib/throttle/budget/window-clock.ts'
-const LINE = 'lib/throttle/budget/line.ts'
+const GRANT = 'lib/throttle/budget/granted-time.ts'
+const PAST = 'lib/throttle/budget/past.ts'
+const LINE = 'lib/throttle/budget/serve-line.ts'
+const QUEUE = 'lib/throttle/budget/line.ts'
 const BUDGETS = 'lib/throttle/budgets.ts'
 const DUE = 'lib/throttle/store/due.ts'
 const LINK = 'lib/throttle/store/link.ts'
@@ -140,23 +143,19 @@ const OF_THE_STORE: readonly Row[] = [
 ]
 
 const OF_ACCOUNTS: readonly Row[] = [
-  ['what was not told at a window’s end', 'strain:4 carried late', '(this.hasNews || isUntold)', 'false'],
-  ['strain in the places', 'strain', 'placesOf(of, usedUs, this.strain)', 'placesOf(of, usedUs, NO_STRAIN)'],
+  ['strain in the places', 'strain', 'placesOf(of, usedUs, this.past.strain)', 'placesOf(of, usedUs, NO_STRAIN)'],
   ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || live + 1', 'return live + 1'],
-  ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.neededUs)', ''],
-  ['the use of a place', 'hot:5 clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
-  ['a freed place for the next', 'hot waiting', 'if (this.grant.us > 0) this.grant.places++', ''],
   [
     'a grant that ends with its window',
     'hot',
-    'this.heardAt = -Infinity\n    this.dropGrant()',
+    'this.heardAt = -Infinity\n    this.grant.drop()',
     'this.heardAt = -Infinity',
   ],
   [
     'a grant given up by the next report',
     'hot',
-    'this.enter(now)\n    this.dropGrant()\n    const { own, first',
-    'this.enter(now)\n    const { own, first',
+    'this.enter(now)\n    this.grant.drop()\n    const { own, line',
+    'this.enter(now)\n    const { own, line',
   ],
   [
     'holds that last as long as those who wait are expected to',
@@ -164,37 +163,20 @@ const OF_ACCOUNTS: readonly Row[] = [
     'lasts = Math.max(lasts, hold.neededUs)',
     '',
   ],
-  ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= hold.limitUs', ''],
-  ['what was told, anew in each window', 'clean', 'told.used = told.held = told.unseen = told.excused = 0', ''],
+  ['strain of time seen late', 'waiting', 'this.past.highestLimitUs ||= hold.limitUs', ''],
+  ['what was told, anew in each window', 'clean', 'this.told = NOTHING_TOLD // the store keeps what runs', ''],
   [
     'accounts kept while something of them matters',
     'carried',
     ' + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)',
     '',
   ],
-  ['strain and debt taken back by a reset', 'strain', 'this.isCleared = true', ''],
-  ['client waits of other processes', 'clients', 'capUs - others.excused - told.excused', 'capUs - told.excused'],
-  ['the age of a grant', 'late stalls hot', 'grant.until = sentAt + GRANT_US', 'grant.until = Infinity'],
-  ['the limit of a grant', 'waiting:5 clean two', 'grant.limitUs = report.limit', 'grant.limitUs = 0'],
-  ['time ahead for requests that follow each other', 'hot', 'const hotUs = this.#hotUs()', 'const hotUs = 0'],
-  ['standing grants', 'hot', ' ? this.#standingUs(now) : hotUs', ' ? 0 : hotUs'],
-  ['no standing for who comes now and then', 'hot', 'if (!this.#isRegular || !this.#isRecent(now) || ', 'if ('],
-  ['standing for small prices only', 'clean waiting', ' || unitUs * STANDING_PART > limitUs) return 0', ') return 0'],
-  ['standing while half of the budget is free', 'hot waiting clean', 'return isHalfFree && ', 'return '],
+  ['client waits of other processes', 'clients', 'capUs - heard.excused - told.excused', 'capUs - told.excused'],
   [
     'standing while half of the places are free',
     'hot strain waiting clean',
-    'this.hasPlace(this, usedUs, 2 * (own.live + others.running) + 1) ?',
-    'true ?',
-  ],
-  ['a standing of two prices', 'hot', 'const STANDING = 2', 'const STANDING = 1'],
-  ['a standing of one place', 'hot clean', ': Math.sign(wish)', ': 32'],
-  ['a standing only where one was wished for', 'two:889', 'hotUs === 0 && wish > 0', 'hotUs === 0'],
-  [
-    'a standing left to lapse',
-    'hot',
-    'this.grant.isStanding = hotUs === 0 && wish > 0',
-    'this.grant.isStanding = false',
+    'return isHalfFree && this.hasPlace(this, usedUs, 2 * (own.live + heard.running) + 1)',
+    'return isHalfFree',
   ],
   [
     'holds told for longer while they stand still',
@@ -224,15 +206,7 @@ const OF_ACCOUNTS: readonly Row[] = [
     ' || this.start - time > this.terms.windowUs / 2',
     '',
   ],
-  ['strain heard', 'changing:1 strain', 'this.strain = figures.strain', ''],
-  ['debt heard', 'carried:10', 'this.carriedUs = figures.carried', ''],
-  [
-    'strain of what runs across the boundary',
-    'strain:56 clean',
-    'this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)\n      if',
-    'if',
-  ],
-  ['lines asked about soon', 'waiting:5', 'const ASK_US = 100_000', 'const ASK_US = 900_000'],
+  ['strain of what runs across the boundary', 'strain:56 clean', 'this.past.ranUnder(hold.limitUs)\n      if', 'if'],
   [
     'who came after a report is not considered by its answer',
     'waiting',
@@ -241,19 +215,47 @@ const OF_ACCOUNTS: readonly Row[] = [
   ],
 ]
 
+const OF_GRANTS: readonly Row[] = [
+  ['the use of a grant', 'clean:9 hot', 'this.us = Math.max(0, this.us - hold.neededUs)', ''],
+  ['the use of a place', 'hot:5 clean strain', 'this.places = Math.max(0, this.places - 1)', ''],
+  ['a freed place for the next', 'hot waiting', 'if (this.us > 0) this.places++', ''],
+  ['the age of a grant', 'late stalls hot', 'this.until = sentAt + GRANT_US', 'this.until = Infinity'],
+  ['the limit of a grant', 'waiting:5 clean two', 'this.limitUs = report.limit', 'this.limitUs = 0'],
+  ['time ahead for requests that follow each other', 'hot', 'const hotUs = this.#hotUs()', 'const hotUs = 0'],
+  ['standing grants', 'hot', 'hotUs === 0 ? this.#standingUs(limitUs, now, isHalfFree) : hotUs', 'hotUs'],
+  ['no standing for who comes now and then', 'hot', 'if (!this.#isRegular || !this.isRecent(now) || ', 'if ('],
+  ['standing for small prices only', 'clean waiting', ' || unitUs * STANDING_PART > limitUs) return 0', ') return 0'],
+  ['standing while half of the budget is free', 'hot waiting clean', 'return isHalfFree() ?', 'return true ?'],
+  ['a standing of two prices', 'hot', 'const STANDING = 2', 'const STANDING = 1'],
+  ['a standing of one place', 'hot clean', ': Math.sign(us)', ': 32'],
+  ['a standing only where one was wished for', 'two:889', 'hotUs === 0 && us > 0', 'hotUs === 0'],
+  ['a standing left to lapse', 'hot', 'this.isStanding = hotUs === 0 && us > 0', 'this.isStanding = false'],
+]
+
+const OF_THE_PAST: readonly Row[] = [
+  ['what was not told at a window’s end', 'strain:4 carried late', '(this.#hasNews || isUntold)', 'false'],
+  ['strain and debt taken back by a reset', 'strain', 'this.#isCleared = true', ''],
+  ['strain heard', 'changing:1 strain', 'this.strain = figures.strain', ''],
+  ['debt heard', 'carried:10', 'this.carriedUs = figures.carried', ''],
+]
+
+const OF_QUEUES: readonly Row[] = [
+  ['lines asked about soon', 'waiting:5', 'const ASK_US = 100_000', 'const ASK_US = 900_000'],
+]
+
 const OF_REPORTS: readonly Row[] = [
   ['the truth told at ticks', 'clean:4 late', "if (Math.abs(untold) > toleranceOf(account)) return 'tick'", ''],
   [
     'what is ahead given back at ticks',
     'clean waiting hot',
-    "if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'",
+    "if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return 'tick'",
     '',
   ],
   ['no report of a standing', 'hot', ' && !grant.isStanding', ''],
   [
     'a hold that is over told',
     'waiting learned',
-    "if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'",
+    "if ((own.live === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'",
     '',
   ],
   ['unseen time told', 'learned', 'own.unseenUs !== told.unseen || isHalfExcused', 'isHalfExcused'],
@@ -261,29 +263,29 @@ const OF_REPORTS: readonly Row[] = [
   [
     'no report of what a grant covers',
     'hot',
-    'startedAhead ? Math.max(told.until, grant.until) : told.until',
-    'told.until',
+    'startedAhead ? Math.max(toldUntil, grant.until) : toldUntil',
+    'toldUntil',
   ],
   ['holds renewed', 'two:2 clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
   ['parked holds told although a grant covers them', 'clients:10 two', ' && lastEnd < Infinity', ''],
   [
     'ends told at once with few places left',
     'hot:5 waiting strain',
-    '(account.waiting > 0 || areFew(account, now))',
-    'account.waiting > 0',
+    '(account.line.length > 0 || areFew(account, now))',
+    'account.line.length > 0',
   ],
   [
     'ends told at once where others wait in the process',
     'hot waiting strain',
-    '(account.waiting > 0 || areFew(account, now))',
+    '(account.line.length > 0 || areFew(account, now))',
     'areFew(account, now)',
   ],
   ['tolerance divided by the living', 'clean:4 late waiting', '(TOLERANCE * server.living)', 'TOLERANCE'],
   [
     'what is not known told again',
     'outage:23 late',
-    "if (!told.isKnown) return 'tick'",
-    'if (!told.isKnown) return undefined',
+    "if (!account.isTold) return 'tick'",
+    'if (!account.isTold) return undefined',
   ],
 ]
 
@@ -353,8 +355,8 @@ const OF_DECISIONS: readonly Row[] = [
   ],
   ['letting go of clients that have gone', 'waiting:5', "if (hold.time.isOver) return 'gone'", ''],
   ['patience', 'waiting:2', 'if (now >= hold.waitsUntil) return', 'if (false) return'],
-  ['the order of a line', 'waiting:2', 'hold === account.firstInLine && fits(account', 'fits(account'],
-  ['a line joined', 'waiting:10', 'if (waiting > 0 && !hold.hasBegun) {', 'if (false) {'],
+  ['the order of a line', 'waiting:2', 'hold === account.line.first && fits(account', 'fits(account'],
+  ['a line joined', 'waiting:10', 'if (line.length > 0 && !hold.hasBegun) {', 'if (false) {'],
   [
     'nobody refused before the store has considered it',
     'waiting',
@@ -375,8 +377,8 @@ const OF_DECISIONS: readonly Row[] = [
   [
     'what others held in an outage',
     'outage:1',
-    'limitUs - others.used - others.held - ownWhenHeard',
-    'limitUs - others.used - ownWhenHeard',
+    'limitUs - heard.used - heard.held - ownWhenHeard',
+    'limitUs - heard.used - ownWhenHeard',
   ],
   ['shares of the places in an outage', 'outage', 'own.live * server.living', 'own.live'],
   ['one request in a long outage', 'outage', 'now - server.downSince > LONG_OUTAGE_US', 'false'],
@@ -390,7 +392,7 @@ const OF_DECISIONS: readonly Row[] = [
 ]
 
 const OF_LINES: readonly Row[] = [
-  ['those who were decided alone', 'outage', "if (end === 'wait' && isAlone) account.consider(hold)", ''],
+  ['those who were decided alone', 'outage', "if (end === 'wait' && isAlone) hold.isConsidered = true", ''],
 ]
 
 const OF_OWN_USAGE: readonly Row[] = [
@@ -444,7 +446,7 @@ const OF_BUDGETS: readonly Row[] = [
   [
     'lines asked about again',
     'waiting:5',
-    'if (account.waiting > 0 && now >= account.askAt) linkOf(account)?.ask(account)',
+    'if (account.line.length > 0 && now >= account.line.askAt) linkOf(account)?.ask(account)',
     '',
   ],
   ['lines looked at', 'waiting:2', 'this.#lines.add(account)', ''],
@@ -453,6 +455,9 @@ const OF_BUDGETS: readonly Row[] = [
 export const MUTANTS: readonly Mutant[] = [
   ...of(MODEL, OF_THE_STORE),
   ...of(ACCOUNT, OF_ACCOUNTS),
+  ...of(GRANT, OF_GRANTS),
+  ...of(PAST, OF_THE_PAST),
+  ...of(QUEUE, OF_QUEUES),
   ...of(DUE, OF_REPORTS),
   ...of(LINK, OF_THE_LINK),
   ...of(SHARED_STORE, [['a deadline for answers', 'outage:4 cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000']]),

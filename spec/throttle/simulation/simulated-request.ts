@@ -1,5 +1,6 @@
 import { Stopwatch, type TimeState } from '../../../lib/http/measure/stopwatch'
-import { type Account, PLACES } from '../../../lib/throttle/budget/account'
+import type { Account } from '../../../lib/throttle/budget/account'
+import { PLACES } from '../../../lib/throttle/budget/places'
 import { Hold, type RefusalReason, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
 import type { Decision } from '../../../lib/throttle/budget/decide'
 import type { RoutePrice } from '../../../lib/throttle/budget/price'
@@ -269,7 +270,7 @@ export class SimulatedRequest {
     this.isGone = true
     const { process, sim, hold } = this
     if (!hold || !process.running.has(this) || sim.random.chance(0.5)) return
-    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
+    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.past.strain / NO_STRAIN), UNSEEN_MOST_US)
     sim.loop.after(
       Math.max(hold.priceUs, unseenUs),
       process.guarded(() => this.#writeOff(hold)),
