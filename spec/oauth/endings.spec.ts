@@ -18,7 +18,6 @@ import { UserAgent, codeForm, request } from './user-agent'
 const ADA = 'KWC6-X7D'
 const BYE = 'https://shop.test/bye'
 const BACK: Form = { shop: 'https://shop.test/cb', notes: 'https://notes.test/cb' }
-const headersOf = (app: string): Form => ({ authorization: `Basic ${Buffer.from(`${app}:secret`).toString('base64')}` })
 
 /** What the app `shop`, its second grant, and the app `notes` have after an event. */
 type Left = readonly [shop: boolean, again: boolean, notes: boolean]
@@ -31,7 +30,7 @@ const MEANING: Readonly<Record<string, Left>> = {
 }
 
 /** Ada is signed in, and two apps have grants of hers: with offline_access and without. */
-async function world(t: TestContext, store: OAuthStore, clock = manualClock()) {
+async function world(t: TestContext, store: OAuthStore, clock = manualClock(), isRegistered = false) {
   const heard: string[] = []
   const listener = await listening(t, (body) => heard.push(body))
   const app = (clientId: string) => ({
@@ -48,6 +47,7 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock()) {
   const running = await startServer({
     ...{ dialect: 'standard', clock, store, users, signingKeys: [{ key: keys.old }] },
     clients: clientDirectory([app('shop'), app('notes')]),
+    registration: { accept: () => ({}) },
     websiteSession: { lifetimeSec: 86_400, idleSec: 86_400 },
     codeLifetimeSec: 600,
   })
@@ -57,7 +57,16 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock()) {
     server.websiteSession(req).then((session) => res.json(session ?? null), next)
   })
   const agent = new UserAgent(issuer)
-  const asked = (client_id: string, scope: string) => ({ client_id, scope, redirect_uri: BACK[client_id] ?? '' })
+  /** What `shop` got when it registered itself. */
+  const registered = isRegistered ? await register(issuer, BACK.shop ?? '') : undefined
+  const idOf = (client: string) => (client === 'shop' ? (registered?.client_id ?? client) : client)
+  const headersOf = (client: string): Form => {
+    const secret = client === 'shop' ? (registered?.client_secret ?? 'secret') : 'secret'
+    return { authorization: `Basic ${Buffer.from(`${idOf(client)}:${secret}`).toString('base64')}` }
+  }
+  const asked = (client: string, scope: string) => ({
+    ...{ client_id: idOf(client), scope, redirect_uri: BACK[client] ?? '' },
+  })
   const code = async (client: string, scope = 'openid'): Promise<Form> => {
     const shown = await agent.authorize(issuer, request(asked(client, scope)))
     const { params } = await (agent.hasSession ? shown : await shown.logIn()).finish()
@@ -103,7 +112,7 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock()) {
   const userinfo = async (token: string) =>
     (await fetch(`${issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })).status === 200
   return {
-    ...{ agent, clock, directory, grants, heard, issuer, offline, running, server, redeem },
+    ...{ agent, clock, directory, grants, headersOf, heard, issuer, offline, registered, running, server, redeem },
     /** Takes the key that signed everything out of the list. */
     removeKey: () => server.setSigningKeys([{ key: keys.next }]),
     /** As another site's form would be posted: without the `Lax` cookies, which the redirect then has. */
@@ -133,13 +142,22 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock()) {
         codes: redeemed,
         refresh: await each(grants, refreshes),
         offline: await each(offline, refreshes),
-        approvals: apps.map((one) => approved.includes(one)),
+        approvals: apps.map((one) => approved.includes(idOf(one))),
       }
     },
   }
 }
 
 type World = Awaited<ReturnType<typeof world>>
+
+async function register(issuer: string, redirectUri: string) {
+  const grants = { grant_types: ['authorization_code', 'refresh_token'], scope: 'openid offline_access' }
+  const body = JSON.stringify({ client_name: 'shop', redirect_uris: [redirectUri], ...grants })
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+  return (await json(await fetch(`${issuer}/register`, init))) as Record<string, string>
+}
+
+const DELETED = 'An app that registered itself is deleted'
 
 const logoutWith = ({ issuer }: World, params: Form) => `${issuer}/logout?${new URLSearchParams(params).toString()}`
 const confirm = async (shown: Awaited<ReturnType<UserAgent['request']>>, title = 'Sign out?') => {
@@ -211,6 +229,13 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
     'by withdrawApproval()': (at) => at.server.withdrawApproval(ADA, 'shop'),
   },
   '`revokeUser()`': { 'after a password change': (at) => at.server.revokeUser(ADA) },
+  [DELETED]: {
+    'by its registration access token': async ({ registered = {} }) => {
+      const headers = { authorization: `Bearer ${registered.registration_access_token}` }
+      const { status } = await fetch(registered.registration_client_uri ?? '', { method: 'DELETE', headers })
+      assert.equal(status, 204)
+    },
+  },
   'The directory does not find the user any more': {
     'deleted or blocked': (at) => Promise.resolve((at.directory.isGone = true)),
   },
@@ -231,7 +256,7 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
   'The app revokes a refresh token': {
     'at revoke': async (at) => {
       for (const { client, refresh_token: token } of [at.grants[0], at.offline[0]] as World['grants'])
-        await post(`${at.issuer}/revoke`, { token }, headersOf(client))
+        await post(`${at.issuer}/revoke`, { token }, at.headersOf(client))
     },
   },
 }
@@ -252,7 +277,7 @@ for (const [name, make] of [
           const store: OAuthStore = make()
           t.after(() => store.close?.())
           if (store.close) await answering(store)
-          const at = await world(t, store)
+          const at = await world(t, store, manualClock(), event === DELETED)
           await happens(at)
           const [session = '', codesAndTokens = '', refresh = '', offline = '', approvals = '', told] = cells
           const expected = {
