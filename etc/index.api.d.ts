@@ -119,6 +119,7 @@ interface RedisRevocationsOptions {
 }
 interface RedisRevocations extends RevocationSource {
     revokeToken(issuer: string, id: string): Promise<void>;
+    revokeSession(issuer: string, sid: string): Promise<void>;
     revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>;
     revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>;
     ready(): Promise<void>;

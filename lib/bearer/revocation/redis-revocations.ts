@@ -40,7 +40,13 @@ const TABLE = {
 export interface RedisRevocations extends RevocationSource {
   /** Revokes one token, by its `jti`. */
   revokeToken(issuer: string, id: string): Promise<void>
-  /** Revokes a subject's tokens issued up to a moment, in seconds since 1970. Default: now. */
+  /** Revokes the tokens of one login at the issuer, by their claim `sid`: for a sign-out (back-channel logout). */
+  revokeSession(issuer: string, sid: string): Promise<void>
+  /**
+   * Revokes a subject's tokens issued up to a moment, in seconds since 1970. Default: now.
+   *
+   * @param sub the `userId` of its sessions, or the `sub` of its tokens, where a preset reads the one from another claim
+   */
   revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>
   /** Revokes all tokens issued to a client up to a moment, in seconds since 1970. Default: now. */
   revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>
@@ -102,6 +108,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     close,
     [Symbol.asyncDispose]: close,
     revokeToken: async (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
+    revokeSession: async (issuer, id) => revoke({ kind: 'login', issuer, id, overMs: over(clock.date() / 1_000) }),
     revokeSubject: async (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
     revokeClient: async (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
   }

@@ -8,6 +8,7 @@ import {
   type RedisRevocationsOptions,
   type Session,
 } from '../../../lib/index'
+import { okta } from '../../../lib/providers/index'
 import { RevocationList, entryOf } from '../../../lib/bearer/revocation/revocation-list'
 import { devIssuer, manualClock, type DevTokenOptions } from '../../../lib/testing/index'
 import { freePort, startRedis } from '../../support/redis'
@@ -85,6 +86,26 @@ describe('redisRevocations()', async () => {
     await here.revokeSubject('https://other.test', 'robot')
     await new Promise((resolve) => setTimeout(resolve, 250))
     assert.equal((await ask(tokens.robot)).status, 200)
+  })
+
+  it('revokes a user by the preset’s user id or by sub, and the tokens of one login', async () => {
+    const revocation = follower(redis.port)
+    await revocation.ready()
+    const server = okta({ domain: 'acme.test', more: { key: dev.options.key } })
+    const name = server.issuer as string
+    const { url } = await serve(express().use(requireBearer({ ...server, revocation }), (_req, res) => void res.end()))
+    const token = (sub: string, uid: string, sid?: string) =>
+      dev.token(sub, { claims: { iss: name, aud: 'api://default', cid: 'app', uid, sid } })
+    const statuses = (tokens: string[]) =>
+      Promise.all(tokens.map(async (one) => (await fetch(url, { headers: { authorization: `Bearer ${one}` } })).status))
+    const tokens = [token('ada@acme', '00u1'), token('eve@acme', '00u2'), token('joe@acme', '00u3', 's-1')]
+    const other = token('joe@acme', '00u3', 's-2')
+    await revocation.revokeSubject(name, '00u1')
+    await revocation.revokeSubject(name, 'eve@acme')
+    assert.deepEqual(await statuses([...tokens, other]), [401, 401, 200, 200])
+    await revocation.revokeSession(name, 's-1')
+    await revocation.revokeSession('https://other.test', 's-2')
+    assert.deepEqual(await statuses([...tokens, other]), [401, 401, 401, 200])
   })
 
   it('accepts tokens issued after the moment', async () => {
@@ -572,7 +593,9 @@ describe('RevocationList', () => {
 
   it('revokes no token because a claim is absent', () => {
     const list = new RevocationList()
-    list.add(entryOf({ kind: 'token', issuer, id: 'undefined', overMs: 9e9 }))
+    for (const kind of ['token', 'login'] as const) {
+      list.add(entryOf({ kind, issuer, id: 'undefined', overMs: 9e9 }))
+    }
     for (const id of ['undefined', '']) {
       list.add(entryOf({ kind: 'client', issuer, id, beforeSec: 5_000, overMs: 9e9 }))
     }
