@@ -39,6 +39,9 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
  */
 export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
 
+/** So many options are named where something else than an object was given. */
+const FEW = 8
+
 /**
  * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
  * @param lines what to write in place of options that the factory does not have, by their names
@@ -47,11 +50,13 @@ export type RightLines = Readonly<Record<string, string | ((value: unknown) => s
 export function optionNames(factory: string, options: unknown, known: readonly string[], lines: RightLines = {}): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw optionError(`${factory} takes an object of options; received ${shown(options)}`)
+    const which = known.length <= FEW ? `: { ${known.join(', ')} }` : ''
+    throw optionError(`${factory} takes an object of options${which}; received ${shown(options)}`)
   }
+  const isWithin = /^[a-z]+$/.test(factory) // an option that is an object: `wait` is no peer's
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    const peer = ownEntry(PEERS, name)
+    const peer = isWithin ? undefined : ownEntry(PEERS, name)
     const guide = peer === undefined ? '' : `. It is an option of ${peer}: ${migrationGuide(peer)}`
     const line = ownEntry(lines, name)
     if (line !== undefined) {
@@ -138,8 +143,15 @@ export function editDistance(a: string, b: string): number {
 /** A value for an error message: short, on one line, a URL without user and password. */
 export function shown(value: unknown): string {
   const text = typeof value === 'string' ? withoutUserInfo(value) : value
-  const all = inspect(text, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
+  const depth = isInstance(text) ? -1 : 0 // of a client or a store its class, nothing of its inside
+  const all = inspect(text, { depth, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
   return withoutCutUrls(withoutUserInfo(all))
+}
+
+function isInstance(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null // also of another realm
 }
 
 /** As {@link shown}, for a value that may contain a password: the names of an object, nothing of a string. */

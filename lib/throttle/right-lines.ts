@@ -28,6 +28,9 @@ const BLOCKED = 'leave it out: a subject over its limit is refused from memory u
 const STORE = 'write store: redisStore(client)'
 const QUEUE = 'leave it out: a request that does not fit waits in a queue, wait: { maxMs: 5_000 }'
 
+const SUBJECT = 'write subject: (req) => …, or leave it out where the client IP address pays'
+const EXEMPT = "to exempt a path write routes: { '/health': false }; to exempt a request return null from subject"
+
 /** What to write in place of other packages' options, in a window of `routes`, too. */
 export const WINDOW_LINES: RightLines = {
   max: asWork,
@@ -44,8 +47,8 @@ export const WINDOW_LINES: RightLines = {
  */
 export const RIGHT_LINES: RightLines = {
   ...WINDOW_LINES,
-  keyGenerator: 'write subject: (req) => …, or leave it out where the client IP address pays',
-  skip: "to exempt a path write routes: { '/health': false }; to exempt a request return null from subject",
+  keyGenerator: SUBJECT,
+  skip: EXEMPT,
   handler: ON_DENIED,
   message: ON_DENIED,
   statusCode: ON_DENIED,
@@ -81,4 +84,14 @@ export const RIGHT_LINES: RightLines = {
 
   redis: STORE,
   client: STORE,
+
+  user: SUBJECT,
+  userId: SUBJECT,
+  key: SUBJECT,
+  exclude: EXEMPT,
+  ignore: EXEMPT,
+  allowList: EXEMPT,
+  whitelist: EXEMPT,
+  limitSec: 'write limitMs, in milliseconds',
+  paths: "write routes: { '/search': { limitMs, windowMs } }, or mount the throttle on the path",
 }

@@ -138,7 +138,7 @@ const HASHES = [
 
 const USER = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
 const WRONG_USERS: [user: unknown, error: RegExp][] = [
-  [null, /a user in userDirectory takes an object of options; received null/],
+  [null, /a user in userDirectory takes an object of options: .*; received null/],
   [{ ...USER, name: 'ada' }, /a user in userDirectory has no option "name"; it has id, username/],
   [{ ...USER, id: 'a b' }, /id must be 1 to 255 printable ASCII characters without a space; received 'a b'/],
   [{ ...USER, username: '' }, /username of KWC6-X7D must be 1 to 256 characters/],

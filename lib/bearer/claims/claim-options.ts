@@ -226,7 +226,7 @@ function audiences(
   if (Array.isArray(all) && all.length > 0) return all.flatMap((one) => audiences(one, clients, opaque))
   if (Array.isArray(given) || checkedBy === undefined) {
     throw optionError(
-      `audience is missing: give aud of the tokens, a text or a list of texts, or set AUDIENCE; received ${shown(given)}`,
+      `audience is missing: give aud of the tokens, a text, a list of texts, { all } or { checkedBy }, or set AUDIENCE; received ${shown(given)}`,
     )
   }
   optionOneOf('audience.checkedBy', checkedBy, ['clients', 'issuer', 'introspection', 'verify'])

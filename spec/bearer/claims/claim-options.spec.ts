@@ -268,7 +268,7 @@ describe('requireBearer() throws at startup and says what an issuer’s option t
     ['requiredClaims with a number', { requiredClaims: ['jti', 7] }, /^requiredClaims must be/],
     ['requiredClaims with null for a value', { requiredClaims: { a: 'x', b: null } }, /^requiredClaims must be/],
     ['requiredClaims with an object among values', { requiredClaims: { a: ['x', {}] } }, /^requiredClaims must be/],
-    ['audience of nothing', { audience: {} }, /^audience is missing: give aud of the tokens, a text or a list/],
+    ['audience of nothing', { audience: {} }, /^audience is missing: give aud of the tokens, a text, a list/],
     ['audience empty', { audience: [] }, /^audience is missing: .*received \[\]/],
     ['audience an empty text', { audience: '' }, /^audience is missing: .*received ''/],
     ['audience with a number', { audience: ['api', 7] }, /^audience is missing/],

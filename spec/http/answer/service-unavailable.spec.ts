@@ -176,7 +176,7 @@ describe('serviceUnavailable() options', () => {
       [{ retryAfterSec: NaN }, /RangeError: retryAfterSec .*; received NaN/],
       [{ log: console }, /TypeError: log must be a function; received/],
       [{ errorFormat: { xml: 1 } }, /TypeError: errorFormat.xml must be a media type; received 1/],
-      [null, /TypeError: serviceUnavailable takes an object of options; received null/],
+      [null, /TypeError: serviceUnavailable takes an object of options: .*; received null/],
     ]
     for (const [options, message] of bad) {
       assert.throws(() => serviceUnavailable(options as ServiceUnavailableOptions), message)
