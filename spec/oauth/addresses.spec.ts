@@ -82,17 +82,19 @@ describe('an http redirect URI', () => {
     assert.throws(() => register('https://a.test/cb', { allowHtp: true }), /clientDirectory has no option "allowHtp"/)
   })
 
-  it('of a stranger is this machine alone', async (t) => {
-    const { issuer, ...running } = await startServer({ registration: { accept: () => ({}) }, allowHttp: true })
-    t.after(() => running.close())
-    const status = async (uri: string) => {
-      const body = JSON.stringify({ redirect_uris: [uri], token_endpoint_auth_method: 'none' })
-      return (
-        await fetch(`${issuer}/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-      ).status
+  it('of a stranger is this machine alone, and any host where the server has allowHttp', async (t) => {
+    for (const allowHttp of [false, true]) {
+      const { issuer, ...running } = await startServer({ registration: { accept: () => ({}) }, allowHttp })
+      t.after(() => running.close())
+      const status = async (uri: string) => {
+        const body = JSON.stringify({ redirect_uris: [uri], token_endpoint_auth_method: 'none' })
+        const headers = { 'content-type': 'application/json' }
+        return (await fetch(`${issuer}/register`, { method: 'POST', headers, body })).status
+      }
+      assert.equal(await status('http://app.localhost:5000/cb'), 201)
+      for (const origin of [...INNER, ...PUBLIC].slice(0, 8))
+        assert.equal(await status(`${origin}/cb`), allowHttp ? 201 : 400, origin)
     }
-    assert.equal(await status('http://app.localhost:5000/cb'), 201)
-    for (const origin of [...INNER, ...PUBLIC]) assert.equal(await status(`${origin}/cb`), 400, origin)
   })
 
   it('of *.localhost matches with any port for a native app, as that of localhost does', async (t) => {
