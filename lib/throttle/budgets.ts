@@ -4,7 +4,7 @@ import { UsageLog } from '../advisor/usage-log'
 import type { Account } from './budget/account'
 import { type Decision, decide, decideAfterwards } from './budget/decide'
 import type { Hold as AnyHold, RefusalReason } from './budget/hold'
-import { endLine, mostWaiting, serveLine } from './budget/serve-line'
+import { endLine, makeRoom, serveLine } from './budget/serve-line'
 import { type NextWindow, priceOf } from './budget/price'
 import type { AccountTerms } from './budget/subject-window'
 import { Subjects } from './budget/subjects'
@@ -135,8 +135,7 @@ export class Budgets implements StoredPolicy {
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
     if (!hold.hasBegun) account.ask(hold, now)
-    const most = account.line.length > 0 ? mostWaiting(hold.window.wait, this.#lines) : 0
-    const decision = decide(account, hold, most, now)
+    const decision = decide(account, hold, now)
     linkOf(account)?.activate(account)
     if (decision === 'start') account.begin(hold)
     else if (decision !== 'ask' && decision !== 'wait') account.refuse(hold)
@@ -144,6 +143,8 @@ export class Budgets implements StoredPolicy {
     else {
       account.join(hold, now)
       this.#lines.add(account)
+      makeRoom(this.#lines)
+      if (!hold.isInLine) return 'queue'
       if (decision === 'ask') linkOf(account)?.ask(account)
     }
     return decision
@@ -158,7 +159,7 @@ export class Budgets implements StoredPolicy {
   rehearse(hold: Hold, mayWait: boolean, now: number, tell: (reason: RefusalReason, now: number) => void): void {
     const { account } = hold
     account.ask(hold, now)
-    const decision = decide(account, hold, 0, now)
+    const decision = decide(account, hold, now)
     const isRefused = decision !== 'start' && decision !== 'ask' && decision !== 'wait'
     if (isRefused && (!mayWait || decision === 'spent' || decision === 'overload')) tell(decision, now)
     account.begin(hold, isRefused ? 0 : undefined)

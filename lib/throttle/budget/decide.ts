@@ -14,10 +14,8 @@ const LONG_OUTAGE_US = 1_000_000
  * Decides about a request that comes. In this order: a limit of 0 refuses, and one without a limit passes; used time
  * over the limit refuses; an overloaded process refuses; a full line refuses; a line is joined; a request that fits
  * starts; any other asks the store, or waits.
- *
- * @param most how many of the subject's requests may wait
  */
-export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
+export function decide(account: Account, hold: Hold, now: number): Decision {
   const { server, line } = account
   const { limitUs } = hold
   if (limitUs === 0) return 'spent'
@@ -30,7 +28,8 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
   if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
   if (line.length > 0 && !hold.hasBegun) {
-    if (hold.window.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
+    const { perSubject } = hold.window.wait
+    if (perSubject > 0 && isConsidered(account, perSubject)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
   // One that was let in before stands before all others but its like.

@@ -1,16 +1,25 @@
 import type { Account } from './account'
 import { decideWaiting } from './decide'
-import type { Hold, WaitEnd, WaitRule } from './hold'
+import type { Hold, WaitEnd } from './hold'
 
-/** Requests that may wait over all subjects; each subject may take a share of the places left. */
+/** Requests that may wait over all subjects; a line of so many is never cut, whatever strangers ask. */
 const MOST_WAITING = 4_096
-const WAITING_SHARE = 16
+const NEVER_CUT = 8
 
-/** How many requests of one subject may wait now. @param lines accounts in which requests wait */
-export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>): number {
+/** Where all lines together are full, the longest one loses its last request. @param lines accounts in which requests wait */
+export function makeRoom(lines: Iterable<Account>): void {
   let all = 0
-  for (const { line } of lines) all += line.length
-  return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - all) / WAITING_SHARE))
+  let longest: Account | undefined
+  for (const account of lines) {
+    const { length } = account.line
+    all += length
+    if (length > (longest?.line.length ?? NEVER_CUT)) longest = account
+  }
+  if (all <= MOST_WAITING || longest === undefined) return
+  let [last, before]: [Hold, Hold | undefined] = [longest.line.first as Hold, undefined]
+  while (last.behind !== undefined) [last, before] = [last.behind, last]
+  longest.leave(last, before, false)
+  last.heard?.('queue')
 }
 
 /** A request that needs the store waits so long for answers that come late; and for the first of a process. */

@@ -10,8 +10,8 @@ import { TYPESCRIPT, programOf } from '../../support/typescript'
 const SUBJECTS = 200
 const EACH = 50
 const REQUESTS = SUBJECTS * EACH
-/** So many wait in a process at most, and one more of each subject. */
-const MOST_WAITING = 4_096 + SUBJECTS
+/** So many wait in a process at most. */
+const MOST_WAITING = 4_096
 /** Connections are opened so many at a time: more at once would overflow the server's queue. */
 const AT_ONCE = 500
 /** Of the heap for a request that waits, its connection, request and response included; and what may stay in the end. */

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Budgets } from '../../../lib/throttle/budgets'
+import { manualClock } from '../../../lib/testing'
+import { SpecRequest, waitingOf } from '../spec-request'
+
+const LIMIT_US = 1_000_000
+const STRANGERS = 80
+const EACH = 60
+
+describe('lines that are full together', () => {
+  it('cut the longest of them at its end, and never one of eight', () => {
+    const clock = manualClock()
+    const budgets = new Budgets('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
+    const now = () => Math.round(clock.now() * 1_000)
+    // The first request of each subject reserves all of its limit.
+    const ask = (subject: string) =>
+      new SpecRequest(budgets, subject, now(), { price: () => LIMIT_US, limitUs: LIMIT_US, waitUs: 5_000_000 })
+    const askFor = (subject: string, count: number) => Array.from({ length: count }, () => ask(subject))
+    const lengthOf = (subject: string) => waitingOf(budgets.account(subject, now())).length
+    const small = ['ada', 'bob'].map((subject) => askFor(subject, 9))
+    const strangers = Array.from({ length: STRANGERS }, (_, i) => askFor(`stranger-${i}`, 1 + EACH))
+    const late = askFor('eve', 9)
+
+    for (const [first, ...others] of [...small, late]) {
+      assert.equal(first?.end, 'start')
+      assert.deepEqual(
+        others.filter(({ end }) => end !== undefined),
+        [],
+        'nobody of a line of eight is refused',
+      )
+    }
+    const lengths = strangers.map((_, i) => lengthOf(`stranger-${i}`))
+    const all = ['ada', 'bob', 'eve'].reduce((sum, subject) => sum + lengthOf(subject), 0)
+    assert.equal(
+      lengths.reduce((sum, length) => sum + length, all),
+      4_096,
+    )
+    assert.ok(Math.max(...lengths) - Math.min(...lengths) <= 9, String(lengths))
+    for (const [, ...others] of strangers) {
+      const cut = others.findIndex(({ end }) => end !== undefined)
+      if (cut < 0) continue
+      assert.deepEqual(new Set(others.slice(cut).map(({ end }) => end)), new Set(['queue']), 'the last are cut')
+    }
+    askFor('ada', 4)
+    assert.equal(lengthOf('ada'), 12)
+  })
+})
