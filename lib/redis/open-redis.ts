@@ -42,6 +42,8 @@ export interface NativeRedis {
 export interface NativeCluster extends NativeRedis {
   readonly isCluster: true
   nodes(): readonly NativeRedis[]
+  /** Not public; its options are a copy, which would keep an old password. */
+  readonly connectionPool: { readonly redisOptions: object }
   /** Addresses of each slot, the master first. */
   readonly slots: readonly (readonly string[])[]
 }
@@ -132,6 +134,8 @@ export function openRedis(to: RedisClient | string, silentMs: number): NativeRed
   const pauses = new Pauses()
   const own = opened(to, pauses)
   own.on('error', (err) => pauses.note(err)) // without a listener ioredis prints all of them
+  // A Cluster makes a client for each node, of which the first command is AUTH, from the pool's copy of the options.
+  readCredentials(own.isCluster ? (own as NativeCluster).connectionPool.redisOptions : own.options, to)
   const watch = (each: NativeRedis) => {
     endIfSilent(each, silentMs)
     each.on('connecting', () => setImmediate(() => tame(each.stream))) // by then the stream exists, except for a sentinel's
@@ -177,15 +181,19 @@ export function serverOf(redis: NativeRedis): string {
 const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
 
 /**
- * Options of a client whose credentials are read anew at each connection, from the client that the app keeps up to date:
+ * Lets a client of ours read its credentials anew at each connection, from the client that the app keeps up to date:
  * tokens of hosted servers live for minutes to hours.
  */
-function withLiveCredentials<Options extends object>(options: Options, source: () => object | undefined): Options {
+function readCredentials(options: object | undefined, to: RedisClient | string): void {
+  if (options === undefined || typeof to === 'string') return
+  const source = () => {
+    const given = (to as Partial<NativeRedis>).options
+    return (to.isCluster ? given?.redisOptions : given) as Record<string, unknown> | undefined
+  }
   for (const name of CREDENTIALS) {
-    const get = () => (source() as Record<string, unknown> | undefined)?.[name]
+    const get = () => source()?.[name]
     if (get() !== undefined) Object.defineProperty(options, name, { get, enumerable: true, configurable: true })
   }
-  return options
 }
 
 function opened(to: RedisClient | string, pauses: Pauses): NativeRedis {
@@ -198,11 +206,7 @@ function opened(to: RedisClient | string, pauses: Pauses): NativeRedis {
   if (to.isCluster)
     return duplicate([], {
       ...clusterOptionsWith(pauses),
-      redisOptions: withLiveCredentials({ ...redisOptions, ...options, lazyConnect: false }, () => {
-        return (to as Partial<NativeRedis>).options?.redisOptions
-      }),
+      redisOptions: { ...redisOptions, ...options, lazyConnect: false },
     })
-  const own = duplicate({ ...options, lazyConnect: true, ...(sentinels ? { connectTimeout: SENTINEL_MS } : {}) })
-  if (own.options) withLiveCredentials(own.options, () => (to as Partial<NativeRedis>).options)
-  return own
+  return duplicate({ ...options, lazyConnect: true, ...(sentinels ? { connectTimeout: SENTINEL_MS } : {}) })
 }

@@ -4,6 +4,7 @@ import { type AddressInfo, type Socket, connect, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { Cluster, Redis } from 'ioredis'
 import { redisStore, throttle } from '../../lib/index'
+import { startSentinel } from '../support/sentinel'
 import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -137,4 +138,44 @@ describe('redisStore() given a client with options of its own', () => {
   for (const [title, options] of Object.entries(CLUSTER_OPTIONS))
     it(`shares windows with a Cluster's client: ${title}`, (t) =>
       sharesWindows(t, new Cluster([{ host: '127.0.0.1', port: servers.cluster.port }], options(auth))))
+})
+
+describe('redisStore() given a client whose password changes while the process runs', () => {
+  const servers = guardedServersOfSuite()
+
+  /** Gives the servers another password, and the app's client too, as a rotation does. All connections are cut. */
+  async function outlives(t: TestContext, server: Server, client: Redis | Cluster, options: { password?: string }) {
+    t.after(() => client.disconnect())
+    const throttled = throttle({ store: redisStore(client), name: `rotated ${server.port}` })
+    t.after(() => throttled.close())
+    await throttled.ready()
+    const admin = new Redis(server.port, { password: 'secret' })
+    for (const password of ['second', 'third', 'secret']) {
+      await admin.config('SET', 'requirepass', password)
+      options.password = password
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      await until(async () => / cmd=eval/.test(String(await admin.client('LIST')))) // a new connection, since all were cut
+      await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    }
+    admin.disconnect()
+  }
+
+  it('connects to a server with the new one', (t) => {
+    const client = new Redis(servers.plain.port, { password: 'secret', lazyConnect: true })
+    return outlives(t, servers.plain, client, client.options as { password?: string })
+  })
+
+  it('connects to a Cluster with the new one', (t) => {
+    const redisOptions = { password: 'secret' }
+    const client = new Cluster([{ host: '127.0.0.1', port: servers.cluster.port }], { lazyConnect: true, redisOptions })
+    return outlives(t, servers.cluster, client, client.options.redisOptions as { password?: string })
+  })
+
+  it('connects through sentinels with the new one', async (t) => {
+    const sentinel = await startSentinel(servers.plain.port)
+    t.after(() => sentinel.stop())
+    const sentinels = [{ host: '127.0.0.1', port: sentinel.port }]
+    const client = new Redis({ sentinels, name: 'primary', password: 'secret', lazyConnect: true })
+    return outlives(t, servers.plain, client, client.options as { password?: string })
+  })
 })

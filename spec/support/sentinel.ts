@@ -72,7 +72,7 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
   }
 }
 
-function startSentinel(primaryPort: number): Promise<Server> {
+export function startSentinel(primaryPort: number): Promise<Server> {
   return startServer((dir, port) => {
     const file = join(dir, 'sentinel.conf') // a sentinel keeps its state in its configuration
     const lines = [
