@@ -18,6 +18,9 @@ const LAYERS_A_SECOND_UNWATCHED = 200
 /** Answers of look-ups that are kept, by method and path: a flood mostly asks for the same. */
 const LOOK_UPS_KEPT = 500
 
+/** Refusals belong together up to so long after a Retry-After: they have one beginning. */
+const RUN_MS = 60_000
+
 /** What one route cost. */
 export interface RouteActivity {
   readonly ms: Series
@@ -35,6 +38,8 @@ export interface Refusals {
   /** Nobody was refused: the throttle is on a dry run. */
   readonly dryRun: boolean
   readonly count: Series
+  /** When the first of them was refused that a refusal has followed within `RUN_MS` after its Retry-After. */
+  since: number
   /** When the last one may come back, by its Retry-After. */
   againAt: number
 }
@@ -89,6 +94,7 @@ export class Activity {
         this.isDryRun = message.dryRun
         const refusals = this.#refusal(message)
         refusals.count.add(now(), 1)
+        if (now() > refusals.againAt + RUN_MS) refusals.since = now()
         refusals.againAt = now() + message.retryAfterSec * 1_000
       }),
       'express-tollgate:charged': ours<ChargedMessage>(({ req, chargedMs, by }) => {
@@ -137,7 +143,7 @@ export class Activity {
     const others = this.refusals.size >= MOST_REFUSALS
     const made = { subject: others ? undefined : subject, route: others ? OTHER_ROUTES : route, window, reason, dryRun }
     const place = others ? [window, reason, dryRun].join('\n') : key
-    const found = this.refusals.get(place) ?? { ...made, count: new Series(), againAt: 0 }
+    const found = this.refusals.get(place) ?? { ...made, count: new Series(), since: 0, againAt: -Infinity }
     this.refusals.set(place, found)
     return found
   }

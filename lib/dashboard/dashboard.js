@@ -12,6 +12,15 @@ const REASONS = {
   outage: 'the store does not answer, and this process’s share is used up',
   overload: 'this process is overloaded, and the user asks for more than its part',
 }
+/** The same beside a count. */
+const BRIEF = {
+  spent: 'limit used up',
+  reserved: 'limit reserved',
+  concurrency: 'too many at once',
+  queue: 'queue full',
+  outage: 'store outage',
+  overload: 'overload',
+}
 /** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
 const csrf = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=csrf]')).content
@@ -97,13 +106,14 @@ async function reset(who, label) {
 
 function show(news) {
   latest = news
-  const { at, source, trouble, totals, admitted, refused, refusals, routes, store, overload } = news
+  const { at, source, trouble, totals, admitted, refused, reasons, refusals, routes, store, overload } = news
   $('live').textContent = 'Live'
   $('trouble').hidden = !trouble
   write($('trouble'), trouble ? `${trouble}. Subjects are as this process knows them.` : '')
   $('overload').hidden = !overload
   write($('overload'), overload ? overloadText(overload) : '')
   write($('refused'), String(refused.aMinute))
+  write($('reasons'), reasons.map(({ reason, count }) => `${BRIEF[reason] ?? BRIEF.outage}: ${count}`).join(', '))
   write($('admitted'), String(admitted.aMinute))
   write($('hold'), duration(totals.holdMs))
   write($('hold-note'), `for ${totals.running} running, ${whose(source)}`)
@@ -140,18 +150,22 @@ function whose(source) {
   return source === 'redis' ? 'all processes' : 'this process'
 }
 
-function showStore({ shared, down, syncMs }, at) {
+function showStore({ shared, down, processes, syncMs }, at) {
   $('store').classList.toggle('bad', down.length > 0)
   $('store-chart').hidden = !shared
   if (!shared) {
     write($('store'), 'in memory')
+    write($('processes'), '')
     return write($('store-note'), 'each process for itself')
   }
   const newest = syncMs.slice(-12).findLast((ms) => ms !== null)
   const state = newest === undefined ? 'idle' : milliseconds(newest)
-  write($('store'), down.length > 0 ? 'not answering' : state)
+  write($('store'), down.length > 0 ? 'no answer' : state)
   const note = newest === undefined ? 'not asked for a minute' : 'average answer time, this process'
-  write($('store-note'), down.length > 0 ? `${down.join(', ')}: each process decides alone` : note)
+  const silent = down.map(({ server, sinceMs }) => `${server} since ${clockTime(at - sinceMs, at)}`)
+  write($('store-note'), down.length > 0 ? `${silent.join(', ')}: each process decides alone` : note)
+  const live = processes === 1 ? '1 process lives' : `${processes} processes live`
+  write($('processes'), down.length > 0 ? `${live}, as last heard` : live)
   chart($('store-chart'), 'Answer time of the store', syncMs, at, milliseconds)
 }
 
@@ -159,7 +173,10 @@ function showStore({ shared, down, syncMs }, at) {
 
 function showSubjects({ at, source, dryRun, subjects, found, totals }) {
   const all = `${totals.more ? 'more than ' : ''}${totals.subjects}`
-  write($('totals'), `${all} subjects used ${duration(totals.spentMs)}, ${whose(source)}`)
+  write(
+    $('totals'),
+    `${all} ${all === '1' ? 'subject' : 'subjects'} used ${duration(totals.spentMs)}, ${whose(source)}`,
+  )
   write($('count'), view.find ? `${subjects.length} of ${found} found` : `${subjects.length} of ${all}`)
   $('more').hidden = subjects.length === found || view.most >= 400
   write($('no-subjects'), view.find ? 'No subject fits.' : 'Nobody has used time in an open window.')
@@ -249,14 +266,16 @@ function refusedUntil({ at, subjects }) {
   return new Map(over.filter(([, end]) => end > at))
 }
 
-function showRefusal(item, { subject, name, count, againInMs, kinds }, ends, at) {
+function showRefusal(item, { subject, name, count, sinceMs, againInMs, kinds }, ends, at) {
   writeName(item.querySelector('.who'), name ?? subject ?? 'other subjects')
   write(item.querySelector('.spent'), requests(count))
   const isRefused = againInMs > 0 && kinds.some(({ dryRun }) => !dryRun)
   item.classList.toggle('past', !isRefused)
   write(
     item.querySelector('.until'),
-    isRefused ? `refused until ${clockTime(ends.get(subject) ?? at + againInMs, at)}` : 'not refused now',
+    isRefused
+      ? `refused since ${clockTime(at - sinceMs, at)} until ${clockTime(ends.get(subject) ?? at + againInMs, at)}`
+      : `refused since ${clockTime(at - sinceMs, at)}, not now`,
   )
   const key = ({ route, window, reason, dryRun }) => [route, window, reason, dryRun].join('\n')
   keep(item.querySelector('.kinds'), kinds, key, kindItem, showKind)

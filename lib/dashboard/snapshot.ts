@@ -23,6 +23,8 @@ interface RefusedSubject {
   readonly subject: string | undefined
   readonly name: string | undefined
   readonly count: number
+  /** How long ago the refusals began, in milliseconds. */
+  readonly sinceMs: number
   /** Milliseconds until the longest Retry-After has passed. At most 0: it has. */
   readonly againInMs: number
   /** By route, window and reason; the most first. */
@@ -56,14 +58,18 @@ export interface Overview {
   }
   readonly admitted: Charted
   readonly refused: Charted
+  /** Refusals of the last minute by reason, the most first. */
+  readonly reasons: readonly { readonly reason: string | undefined; readonly count: number }[]
   readonly refusals: readonly RefusedSubject[]
   readonly routes: readonly { readonly route: string; readonly requests: number; readonly ms: Charted }[]
   /** What this process sheds; undefined where it is not overloaded. */
   readonly overload: OverloadMessage | undefined
   readonly store: {
     readonly shared: boolean
-    /** Its servers that do not answer. */
-    readonly down: readonly string[]
+    /** Its servers that do not answer, and for how long. */
+    readonly down: readonly { readonly server: string; readonly sinceMs: number }[]
+    /** How many processes live. */
+    readonly processes: number
     /** How long it took to answer on average, by step; null where it was not asked. */
     readonly syncMs: readonly (number | null)[]
   }
@@ -94,7 +100,9 @@ export function overview(
   const own = spenders.all()
   const fromRedis = shared !== undefined && shared.trouble === undefined
   const windows = ourWindows(inside, fromRedis ? shared.windows : own, own)
-  const names = new Names(own, fromRedis ? shared.windows : [], appNames)
+  const refusals = refusalsOf(activity, now, spenders)
+  const refused = new Map(refusals.flatMap(({ who, subject }) => (who && subject ? [[subject, who]] : [])))
+  const names = new Names(own, fromRedis ? shared.windows : [], refused, appNames)
   const subjects = bySubject(windows, names)
   const sum = (of: 'spentMs' | 'holdMs' | 'running') => windows.reduce((total, each) => total + each[of], 0)
   const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
@@ -115,7 +123,8 @@ export function overview(
     },
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
-    refusals: refusalsOf(activity, now, names, spenders),
+    reasons: reasonsOf(activity, now),
+    refusals: refusals.map(({ who: _, ...each }) => ({ ...each, name: each.subject && names.nameOf(each.subject) })),
     routes: routes
       .filter(({ ms, requests }) => requests > 0 || ms.points.some((point) => point > 0))
       .sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests)
@@ -123,7 +132,10 @@ export function overview(
     overload: inside.overload?.message,
     store: {
       shared: inside.shared !== undefined,
-      down: (inside.shared?.downServers ?? []).map((server) => server ?? 'Redis'),
+      down: (inside.shared?.outages ?? []).map(({ server = 'Redis', since }) => {
+        return { server, sinceMs: Math.max(0, Math.round(now - since / 1_000)) }
+      }),
+      processes: inside.shared?.living ?? 1,
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },
   }
@@ -135,29 +147,39 @@ export function snapshot(overview: Overview, view: View): Snapshot {
   return { ...overview, subjects: found.slice(0, view.most), found: found.length }
 }
 
-function refusalsOf(activity: Activity, now: number, names: Names, spenders: Spenders): RefusedSubject[] {
-  const groups = new Map<string | undefined, { kinds: RefusedSubject['kinds'][number][]; againInMs: number }>()
-  for (const { subject, count: series, againAt, ...kind } of activity.refusals.values()) {
+function reasonsOf(activity: Activity, now: number): Overview['reasons'] {
+  const counts = new Map<string | undefined, number>()
+  for (const { reason, count } of activity.refusals.values())
+    counts.set(reason, (counts.get(reason) ?? 0) + count.aMinute(now))
+  const all = [...counts].map(([reason, count]) => ({ reason, count }))
+  return all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
+}
+
+/** Those refused most. `who`: as `req.throttle.subject`. */
+function refusalsOf(activity: Activity, now: number, spenders: Spenders) {
+  const groups = new Map<
+    string | undefined,
+    { kinds: RefusedSubject['kinds'][number][]; sinceMs: number; againInMs: number }
+  >()
+  for (const { subject, count: series, since, againAt, ...kind } of activity.refusals.values()) {
     const count = series.total(now)
     if (count === 0) continue
-    const group = groups.get(subject) ?? { kinds: [], againInMs: 0 }
+    const group = groups.get(subject) ?? { kinds: [], sinceMs: 0, againInMs: 0 }
     group.kinds.push({ ...kind, count })
+    group.sinceMs = Math.max(group.sinceMs, now - since)
     group.againInMs = Math.max(group.againInMs, againAt - now)
     groups.set(subject, group)
   }
   return [...groups]
-    .map(([who, { kinds, againInMs }]) => ({
+    .map(([who, { kinds, ...times }]) => ({
       who,
+      ...times,
       count: kinds.reduce((sum, { count }) => sum + count, 0),
-      againInMs,
       kinds: kinds.sort((a, b) => b.count - a.count).slice(0, KINDS),
     }))
     .sort((a, b) => b.count - a.count)
     .slice(0, REFUSED)
-    .map(({ who, ...refused }) => {
-      const subject = who === undefined ? undefined : spenders.hashOf(who)
-      return { subject, name: subject === undefined ? undefined : names.nameOf(subject, who), ...refused }
-    })
+    .map((refused) => ({ ...refused, subject: refused.who === undefined ? undefined : spenders.hashOf(refused.who) }))
 }
 
 /** Those of this throttle, since others may keep theirs in the same Redis; each with its limit, where that is known. */

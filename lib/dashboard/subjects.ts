@@ -1,4 +1,5 @@
 import type { PublishedWindow } from '../inspect/published-window'
+import { shortName } from '../throttle/redis/record'
 import type { Spender } from './spenders'
 import type { View } from './view'
 
@@ -25,7 +26,7 @@ export interface ShownWindow {
 export interface ShownSubject {
   /** The hash by which Redis knows it. */
   readonly subject: string
-  /** Undefined where the app's `label` says nothing, or neither this process nor the store knows the subject's text. */
+  /** Undefined where the app's `label` says nothing, or neither the store nor a refusal of this process tells the subject's text. */
   readonly name: string | undefined
   /** Whether it can be reset by its hash: this process or the store knows the hash's subject. */
   readonly known: boolean
@@ -36,28 +37,32 @@ export interface ShownSubject {
 export class Names {
   readonly #own: ReadonlyMap<string, string>
   readonly #stored: ReadonlyMap<string, string>
+  readonly #refused: ReadonlyMap<string, string>
   readonly #label: ((subject: string) => string | undefined) | undefined
 
   /**
    * @param own those who asked this process
    * @param windows what all processes have published; the store may keep a subject's text, shortened
+   * @param refused those whom this process has refused: they are named without a label, since somebody has to act
    * @param label the app's
    */
   constructor(
     own: readonly Spender[],
     windows: readonly PublishedWindow[],
+    refused: ReadonlyMap<string, string>,
     label: ((subject: string) => string | undefined) | undefined,
   ) {
     this.#own = new Map(own.map(({ subject, name }) => [subject, name]))
     this.#stored = new Map(windows.flatMap(({ subject, name }) => (name === undefined ? [] : [[subject, name]])))
+    this.#refused = refused
     this.#label = label
   }
 
-  /** What the page shows for a hash, or for a subject whose text is at hand; undefined: the hash. */
-  nameOf(id: string, text = this.#own.get(id)): string | undefined {
-    const stored = this.#stored.get(id)
-    if (this.#label === undefined) return stored
-    const known = text ?? stored
+  /** What the page shows for a hash; undefined: the hash. */
+  nameOf(id: string): string | undefined {
+    const [stored, refused] = [this.#stored.get(id), this.#refused.get(id)]
+    if (this.#label === undefined) return stored ?? (refused && shortName(refused))
+    const known = refused ?? this.#own.get(id) ?? stored
     return known === undefined ? undefined : this.#label(known)
   }
 

@@ -37,7 +37,8 @@ export interface DashboardOptions {
    * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
    * Subjects that only other processes have served are named where `redisStore(url, { keepSubjects: true })` keeps their text,
    * which may be shortened; others are shown by their hashes. So is one for whom it throws, or returns anything but text.
-   * At most 200 characters are shown. Default: the text that the store keeps; without it all are hashes.
+   * At most 200 characters are shown. Default: the text that the store keeps, and that of subjects whom this process has
+   * refused in the last five minutes; all others are hashes.
    */
   readonly label?: ((subject: string) => string | undefined) | undefined
   /** The app's name, for the page's title and heading. Default: the host that the page is opened at. */

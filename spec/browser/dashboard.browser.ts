@@ -83,12 +83,14 @@ describe('the dashboard in a browser', () => {
     await until(async () => (await page.locator('#refused').innerText()) === '3')
     await subject(HOSTILE).waitFor()
     assert.equal(await page.title(), `${new URL(origin).host}: throttle dashboard`, 'a name is text')
+    const height = (await subject('grace').boundingBox())?.height
+    assert.equal(height, (await subject('ada').boundingBox())?.height, 'a long name takes one line')
     assert.match(await subject('ada').innerText(), /2\.[4-9] s of 2\.0 s/) // and what the request itself took
     assert.match(await subject('ada').locator('.state').innerText(), /^refused until (.*, )?\d\d:\d\d:\d\d$/)
     const refusals = await page.locator('#refusals > li').allInnerTexts()
     assert.equal(refusals.length, 1)
     const words =
-      /ada\s+3 requests\s+refused until .*\d\d:\d\d:\d\d\s+GET \/persons\/:id\s+3\s+limit used up, window default$/
+      /ada\s+3 requests\s+refused since .*\d\d until .*\d\d:\d\d:\d\d\s+GET \/persons\/:id\s+3\s+limit used up, window default$/
     assert.match(String(refusals[0]), words)
     for (const tile of await page.locator('.tile').allInnerTexts()) assert.match(tile, /(this|all|each) process/)
     assert.equal(await page.locator('#count').innerText(), '3 of 3')
@@ -237,14 +239,18 @@ describe('the dashboard in a browser', () => {
   })
 
   it('says when the store does not answer', async () => {
-    await ask('/spend/300', 'ada')
+    await ask('/spend/2300', 'ada')
+    await until(async () => (await ask('/spend/1', 'ada')) === 429)
     await page.goto(`${origin}/admin/throttle/`)
     await subject('ada').waitFor()
+    await page.locator('#processes', { hasText: /^\d process(es)? lives?$/ }).waitFor()
     redis.signal('SIGSTOP')
     try {
-      await page.locator('#store', { hasText: 'not answering' }).waitFor()
+      await page.locator('#store', { hasText: 'no answer' }).waitFor()
+      await page.locator('#store-note', { hasText: /since .*\d\d:\d\d:\d\d/ }).waitFor()
       await page.locator('#trouble', { hasText: 'does not answer' }).waitFor()
       await subject('ada').waitFor()
+      await page.locator('#reasons', { hasText: /limit used up: \d/ }).waitFor()
       await looksWell(page, 'dashboard-outage')
     } finally {
       redis.signal('SIGCONT')

@@ -6,7 +6,7 @@ const SHOTS = '.cache/screenshots'
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Pages are used at a desk, and looked at on each, light and dark. */
-export const DESK = { width: 1_440, height: 900 }
+export const DESK = { width: 1_280, height: 900 }
 const WIDTHS = { phone: { width: 390, height: 844 }, desk: DESK }
 
 /** The run's Chromium: scripts/test.mjs starts one for all files. */

@@ -157,7 +157,7 @@ describe('throttleDashboard()', () => {
     assert.match(cookie ?? '', /^tollgate-dashboard=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
   })
 
-  it('tells who spends, what is refused and what each route costs; whom by hash alone', async (t) => {
+  it('tells who spends, what is refused and what each route costs; who is not refused by hash alone', async (t) => {
     const { at, spend } = await start(t)
     assert.equal(await spend('grace', 300), 200)
     assert.equal(await spend('ada', 1_200), 200)
@@ -169,7 +169,7 @@ describe('throttleDashboard()', () => {
     assert.ok(spentOf(ada) >= 1_200 && spentOf(grace) >= 300, JSON.stringify(subjects))
     assert.ok(spentOf(grace) < spentOf(ada))
     const [{ limitMs, window } = {}] = ada.windows
-    assert.deepEqual([limitMs, window, ada.known, ada.name], [1_000, 'default', true, undefined])
+    assert.deepEqual([limitMs, window, ada.known, ada.name, grace.name], [1_000, 'default', true, 'ada', undefined])
     assert.match(ada.subject, /^[\w-]{24}$/)
     assert.equal(totals.subjects, 2)
     assert.deepEqual([refused.aMinute, admitted.aMinute, admitted.points.length], [1, 2, 60])
@@ -178,7 +178,7 @@ describe('throttleDashboard()', () => {
     assert.deepEqual([route?.route, route?.requests], ['GET /api/spend/:ms', 2])
     assert.ok(route && route.ms.aMinute >= 1_500)
     assert.deepEqual([store.shared, store.down], [false, []])
-    assert.equal(JSON.stringify(subjects).includes('"ada"'), false)
+    assert.equal(JSON.stringify(subjects).includes('"grace"'), false)
   })
 
   it('shows names where that is wanted', async (t) => {
@@ -314,6 +314,30 @@ describe('throttleDashboard()', () => {
     for (const { subject } of refusals) assert.match(subject ?? '', /^[\w-]{24}$/)
   })
 
+  it('names whom this process has refused, and says since when and for which reasons', async (t) => {
+    for (const [pauseMs, sinceMs, count] of [
+      [40_000, 40_000, 2],
+      [90_000, 90_000, 1],
+      [3_700_000, 0, 1],
+    ] as const) {
+      // prettier-ignore
+      const clock = manualClock(Date.UTC(2026, 0, 1))
+      const { at, spend } = await start(t, { clock })
+      for (const who of ['ada', 'grace']) await spend(who, 1_200)
+      assert.equal(await spend('ada', 1), 429)
+      clock.advance(pauseMs)
+      while ((await spend('ada', 1_200)) === 200);
+      const { refusals, subjects, reasons } = await seen(at)
+      assert.deepEqual(refusals.map((refused) => [refused.name, refused.sinceMs]), [['ada', sinceMs]]) // prettier-ignore
+      assert.equal(subjects.find(({ subject }) => subject === refusals[0]?.subject)?.name, 'ada')
+      assert.ok(
+        subjects.every(({ name }) => name !== 'grace'),
+        'others are hashes',
+      )
+      assert.deepEqual(reasons, [{ reason: 'spent', count }], 'of the last minute')
+    }
+  })
+
   it('resets one subject, by hash or by name', async (t) => {
     const { at, spend } = await start(t)
     for (const name of ['ada', 'grace']) assert.equal(await spend(name, 1_200), 200)
@@ -368,7 +392,11 @@ describe('throttleDashboard()', () => {
     assert.equal(await two.spend('grace', 100), 200)
     // On a busy machine Redis misses a deadline now and then: it is down until the next heartbeat.
     const all = ({ subjects, totals, store }: Snapshot) =>
-      subjects.length === 2 && spentOf(subjects[0]) >= 700 && totals.spentMs >= 800 && store.down.length === 0
+      subjects.length === 2 &&
+      spentOf(subjects[0]) >= 700 &&
+      totals.spentMs >= 800 &&
+      store.processes === 2 &&
+      store.down.length === 0
     const { source, subjects, trouble, store } = await seen(one.at, all)
     assert.deepEqual([source, trouble, store.shared], ['redis', undefined, true])
     const [ada, grace] = subjects
@@ -380,9 +408,14 @@ describe('throttleDashboard()', () => {
     const given = ({ subjects }: Snapshot) => spentOf(subjects.find((s) => s.subject === ada.subject)) < 300
     await seen(one.at, given)
     assert.equal((await reset(one.at, headers, { id: grace.subject })).status, 404)
+    const stoppedAt = performance.now()
     await redis.stop()
     const alone = await seen(one.at, ({ store, trouble }) => store.down.length === 1 && trouble !== undefined)
     assert.equal(alone.source, 'process')
+    assert.equal(alone.store.processes, 2)
+    const [{ server, sinceMs } = {}] = alone.store.down
+    assert.equal(server, 'Redis')
+    assert.ok(Number(sinceMs) > 0 && Number(sinceMs) < performance.now() - stoppedAt + 5_000, `${sinceMs}`)
     assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
     const refused = await reset(one.at, headers, { name: 'ada' })
     const message = 'The store does not answer, so nothing was reset.'

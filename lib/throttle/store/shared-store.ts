@@ -83,12 +83,18 @@ export class SharedStore {
   /** Resolves when every server answers. @throws {Error} where one is reported not to, with the warning's message */
   async ready(): Promise<void> {
     do await Promise.all([...this.#links.values()].map((link) => link.answers()))
-    while (!this.#isClosed && this.downServers.length > 0)
+    while (!this.#isClosed && this.outages.length > 0)
   }
 
-  /** Its servers that do not answer; undefined stands for the only one. */
-  get downServers(): (string | undefined)[] {
-    return [...this.#links.values()].filter(({ isDown }) => isDown).map(({ name }) => name)
+  /** Its servers that do not answer: the name, undefined for the only one, and since when in µs of the process's clock. */
+  get outages(): { readonly server: string | undefined; readonly since: number }[] {
+    const down = [...this.#links.values()].filter(({ isDown }) => isDown)
+    return down.map(({ name, downSince }) => ({ server: name, since: downSince }))
+  }
+
+  /** How many processes live, by the newest heartbeat. */
+  get living(): number {
+    return Math.max(1, ...[...this.#links.values()].map(({ living }) => living))
   }
 
   /** The link to the server that keeps the accounts of the subject with this id now. */
