@@ -38,6 +38,8 @@ export interface Attack {
   readonly isOnNewRoutes?: boolean
   /** So many of his requests are open at a time. Default: more than may run. */
   readonly open?: number
+  /** How many of a subject's requests the throttle lets run at once. */
+  readonly concurrency?: number
   /** He asks one process only, in each window another. */
   readonly isMoving?: boolean
   /** Beside them one request after the other blocks the event loop, each for a part of the time that they take. */
@@ -54,6 +56,10 @@ export const ATTACKS: Readonly<Record<string, readonly Attack[]>> = {
     { tricks: ['slow'], isQuickFirst: true },
     { tricks: ['slow'], isQuickFirst: true, open: 6 },
     { tricks: ['slow'], isQuickFirst: true, isOnNewRoutes: true },
+  ],
+  'the same, with `concurrency: 4`': [
+    { tricks: ['slow'], isQuickFirst: true, concurrency: 4 },
+    { tricks: ['slow'], isQuickFirst: true, concurrency: 4, open: 3 },
   ],
   'the same, in each window at another process': [
     { tricks: ['slow'], isQuickFirst: true, isMoving: true },

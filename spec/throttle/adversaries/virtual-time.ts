@@ -19,14 +19,14 @@ const WINDOWS = 20
  */
 export async function attack(
   t: TestContext,
-  { tricks, isQuickFirst, isOnNewRoutes, open = 40, isMoving, blocks }: Attack,
+  { tricks, isQuickFirst, isOnNewRoutes, open = 40, concurrency, isMoving, blocks }: Attack,
   ms: number,
   processes: number,
 ) {
   const clock = steppedClock()
   const subject = (req: Request) => req.get('X-User') as string
   const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store: opaqueStore(store) }))
-  const throttles = stores.map((store) => throttle({ subject, clock, ...store }))
+  const throttles = stores.map((store) => throttle({ subject, clock, concurrency, ...store }))
   const spent = await spentThrottle(t, { subject, clock })
   // Without a store nothing is awaited that comes by another way than the sockets.
   const passUntil = async (endMs: number) =>
