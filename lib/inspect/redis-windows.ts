@@ -5,7 +5,7 @@ import type { RedisClient } from '../redis/redis-client'
 import { HourRecord } from '../advisor/hourly'
 import type { OverloadMessage } from '../throttle/events'
 import { parseOverload } from '../throttle/redis/overload-record'
-import { windowKey, windowKeyPattern } from '../throttle/redis/record'
+import { FIRST_TAG, LIVING_MS, ONLY_TAG, livingKey, windowKey, windowKeyPattern } from '../throttle/redis/record'
 import { parseUsageKey, usageKeyPattern } from '../throttle/redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
@@ -29,6 +29,8 @@ export interface Published {
   readonly windows: readonly PublishedWindow[]
   /** Of each process that sheds load. */
   readonly overloads: readonly OverloadMessage[]
+  /** How many live; undefined where the user may not count them (`+zcount`). */
+  readonly processes?: number | undefined
 }
 
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
@@ -104,7 +106,8 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   async function read(): Promise<Published> {
     const overloads: Overloads = new Map()
     const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, overloads)))
-    return { windows: found.flat().sort(bySpent), overloads: [...overloads.values()] }
+    const processes = await livingIn(all, fullPrefix)
+    return { windows: found.flat().sort(bySpent), overloads: [...overloads.values()], processes }
   }
 
   async function top(names: ReadonlySet<string>): Promise<TopSpenders> {
@@ -169,7 +172,7 @@ async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
   })
 }
 
-/** A server that refuses INFO is read by itself; one that does not answer is not read. */
+/** A server that refuses INFO, or a count, is read without it; one that does not answer is not read. */
 function refusedInfo(err: Error): string {
   if (err.name === 'ReplyError') return ''
   throw err
@@ -179,6 +182,17 @@ function refusedInfo(err: Error): string {
 async function timeOf(node: Redis | Cluster): Promise<number> {
   const [seconds, micros] = (await node.time()).map(Number) as [number, number]
   return seconds * 1_000_000 + micros
+}
+
+/** Each process sends heartbeats to each server, so one server's count is that of all. */
+async function livingIn(redis: Redis | Cluster, prefix: string): Promise<number | undefined> {
+  const since = Math.floor((await timeOf(redis)) / 1_000) - LIVING_MS
+  try {
+    return await redis.zcount(livingKey(prefix, redis.isCluster ? FIRST_TAG : ONLY_TAG), since, '+inf')
+  } catch (err) {
+    refusedInfo(err as Error)
+    return undefined
+  }
 }
 
 /** Keys may be named twice by SCAN: what was found is kept by key. */

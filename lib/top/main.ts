@@ -105,8 +105,8 @@ function lookedUnder(prefix: string): string {
 
 async function top(redis: ReopenedRedis, { find, digest, everyMs, once, json, prefix }: Asked): Promise<void> {
   const read = async (windows: RedisWindows) => {
-    const { windows: all, overloads } = await windows.read()
-    return { windows: find === undefined ? all : found(all, find, digest), overloads }
+    const { windows: all, ...processes } = await windows.read()
+    return { windows: find === undefined ? all : found(all, find, digest), ...processes }
   }
   const { isTTY, columns } = process.stdout
   if (isTTY && !once && !json) return watch(() => redis.look(read), everyMs)

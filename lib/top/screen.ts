@@ -66,11 +66,12 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines({ windows, overloads }: Published, view: View, { rows, columns }: Size): string[] {
+function lines({ windows, overloads, processes }: Published, view: View, { rows, columns }: Size): string[] {
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
-  const head = `${found.length} open window${found.length === 1 ? '' : 's'}, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
+  const living = processes === undefined ? '' : `, ${processes} process${processes === 1 ? ' lives' : 'es live'}`
+  const head = `${found.length} open window${found.length === 1 ? '' : 's'}, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold${living}`
   const load = overloads.length === 0 ? [] : [overloadLine(overloads)]
   const room = rows - 3 - load.length
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))

@@ -6,6 +6,7 @@ import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/inspect/published-window'
+import type { Published } from '../../lib/inspect/redis-windows'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
@@ -122,6 +123,7 @@ describe('express-tollgate top', () => {
     )
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
+    await admin.zadd('api[1]:living:{beat}', 9e15, 'one', 9e15, 'other', 1, 'killed')
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
     const before = await keys()
     const json = await top('top', '--redis', url, '--prefix', 'api[1]:', '--json')
@@ -135,7 +137,10 @@ describe('express-tollgate top', () => {
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2J\u009b\u202eute\u{1f600}')
     const printed = await top('top', '--redis', url, '--prefix', 'api[1]:', '--once')
-    assert.match(printed.stdout, /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
+    assert.match(
+      printed.stdout,
+      /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold, [23] processes live\n\nSUBJECT .*\n/,
+    )
     assert.match(printed.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
     assert.match(printed.stdout, / min\\u\{1b\}\[2J\\u\{9b\}\\u\{202e\}ute\\u\{1f600\}\n$/)
     for (const { stdout } of [json, printed]) assert.match(stdout, /^[\n\x20-\x7e]+$/)
@@ -205,7 +210,7 @@ describe('express-tollgate top', () => {
     await top('top', '--redis', url, '--json')
     const sent = [...(await admin.info('commandstats')).matchAll(/^cmdstat_(\w+)/gm)].map(([, name]) => name)
     assert.ok(sent.includes('scan') && sent.includes('hgetall'), sent.join())
-    const reads = ['scan', 'hgetall', 'time', 'info', 'hello', 'client', 'select', 'auth', 'config']
+    const reads = ['scan', 'hgetall', 'zcount', 'time', 'info', 'hello', 'client', 'select', 'auth', 'config']
     assert.deepEqual(
       sent.filter((name) => !reads.some((read) => name?.startsWith(read))),
       [],
@@ -241,11 +246,15 @@ describe('express-tollgate top', () => {
     await client.connect()
     t.after(() => client.disconnect())
     const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`user-${i}`, 100 * (i + 1)]))
+    const living = 'tollgate:living:{0}'
+    await client.zadd(living, 9e15, 'one', 9e15, 'other', 1, 'killed')
     await spend(client, 'tollgate:', 'default', many)
+    assert.equal(await client.zcard(living), 3, 'a throttle sends heartbeats there, which drop the killed one')
     const address = `redis://127.0.0.1:${cluster.masters[0]?.port}`
     const { stdout, stderr } = await top('top', '--redis', address, '--json')
     assert.equal(stderr, '')
     assert.equal(windowsIn(stdout).length, 12)
+    assert.ok(Number((JSON.parse(stdout) as Published).processes) >= 2)
     const owners = new Set<number>()
     for (const { subject } of windowsIn(stdout)) owners.add((await cluster.masterOf(`{${subject}}`)).port)
     assert.ok(owners.size > 1, 'subjects lie on more than one master')

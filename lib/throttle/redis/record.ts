@@ -14,6 +14,10 @@ export interface RecordField {
 
 /** Names the record's format in its keys. During a rollout from an older version a subject has a budget in each. */
 const FORMAT = 'w4'
+/** A process that misses three heartbeats is counted no more. */
+export const LIVING_MS = 3_000
+/** In the keys of heartbeats to the only server; and to the server of a Cluster that keeps this tag's slot. */
+export const [ONLY_TAG, FIRST_TAG] = ['beat', '0']
 const DOUBLE_BYTES = 8
 const WORD = 2 ** 32
 /** FIELD in sync.lua. */
@@ -37,6 +41,11 @@ const FIGURES = [
 /** The key of a subject's record. Windows of another length have another one: their numbers say something else. */
 export function windowKey(prefix: string, id: string, lengthUs: number, policy: string): string {
   return `${prefix}${FORMAT}:{${id}}:${lengthUs}:${policy}`
+}
+
+/** The key of the living processes: a sorted set by the time of the last heartbeat, in ms since 1970. */
+export function livingKey(prefix: string, tag: string): string {
+  return `${prefix}living:{${tag}}`
 }
 
 /** A pattern of SCAN that all windows' keys match. */

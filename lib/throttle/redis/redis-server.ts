@@ -5,14 +5,12 @@ import type { OverloadMessage } from '../events'
 import type { Beat, StoreServer } from '../store/store'
 import { beatLua, syncLua } from './assets'
 import { overloadKey, packOverload } from './overload-record'
-import { packReports, readAnswers, shortName, windowKey } from './record'
+import { LIVING_MS, ONLY_TAG, livingKey, packReports, readAnswers, shortName, windowKey } from './record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
 /** The keys of heartbeats live so long without one. */
 const KEPT_MS = 60_000
-/** A process that misses three heartbeats is counted no more. */
-const LIVING_MS = 3_000
 const TOGETHER = 100
 const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
@@ -72,7 +70,7 @@ export abstract class RedisServer implements StoreServer {
     const { prefix, process } = this.keys
     const tag = this.beatTag()
     const keys = [
-      `${prefix}living:{${tag}}`,
+      livingKey(prefix, tag),
       `${prefix}canary:{${tag}}`,
       overloadKey(prefix, tag),
       `${prefix}terms:{${tag}}`,
@@ -90,7 +88,7 @@ export abstract class RedisServer implements StoreServer {
 /** The one server of a plain connection, or the primary that the sentinels name. */
 export class OnlyRedisServer extends RedisServer {
   protected beatTag(): string {
-    return 'beat' // behind one address there may be several servers
+    return ONLY_TAG // behind one address there may be several servers
   }
 }
 
