@@ -49,7 +49,7 @@ const http1 =
       raw.destroy()
       server.close()
     })
-    return () => ({ server: server as Server, raw })
+    return () => ({ server, raw })
   }
 
 const http2: Host = async (t, handle) => {
