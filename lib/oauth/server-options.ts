@@ -198,6 +198,8 @@ export interface RegistrationOptions {
   /**
    * Fetches the metadata document of an app whose `client_id` is a URL, and the keys at a `jwks_uri`, as behind a proxy. Must
    * reach no inner host. Default: by HTTPS, from public addresses only.
+   *
+   * @experimental metadata documents are an Internet-Draft
    */
   readonly fetch?: FetchFunction | undefined
 }
