@@ -65,12 +65,12 @@ export class CircuitBreaker {
   /**
    * A command failed: there is no connection, or the server refused it.
    *
-   * @param isRefusal it would refuse the next one as well
+   * @param cause a refusal opens the breaker: the server would refuse the next command as well
    */
-  failed(isRefusal: boolean, sentAt: number, now: number): void {
+  failed(cause: unknown, sentAt: number, now: number): void {
     this.#silentSince ??= sentAt
     const isSilent = now - this.#silentSince >= Math.max(SILENT_US, SILENT_DEADLINES * this.#deadlineUs)
-    if (isSilent || isRefusal || this.state === 'halfOpen') this.#open(now)
+    if (isSilent || isReply(cause) || this.state === 'halfOpen') this.#open(now)
   }
 
   #halfOpen(now: number): void {
@@ -82,4 +82,10 @@ export class CircuitBreaker {
     if (this.state === 'closed') this.openedAt = now
     this.state = 'open'
   }
+}
+
+/** Whether a server that answers has refused a command: it would refuse the next one as well. */
+function isReply(cause: unknown): boolean {
+  const { name, isReply = name === 'ReplyError' } = (cause ?? {}) as { name?: unknown; isReply?: unknown }
+  return isReply === true
 }

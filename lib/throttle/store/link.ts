@@ -8,6 +8,7 @@ import { type SyncedMessage, channels } from '../events'
 import { Overload } from '../overload'
 import { CircuitBreaker } from './circuit-breaker'
 import { dueAt, isActive } from './due'
+import { Heartbeat } from './heartbeat'
 import { OutageNews } from './outage-news'
 import type { SharedStore } from './shared-store'
 import type { Beat, StoreServer } from './store'
@@ -51,6 +52,7 @@ export class Link implements Server {
   readonly #startedAt: number
   readonly #breaker: CircuitBreaker
   readonly #news: OutageNews
+  readonly #heartbeat: Heartbeat
   #isClosed = false
   /** Accounts that are reported at the end of this turn, or when a command under way was answered. */
   #queue = new Set<Account>()
@@ -61,11 +63,6 @@ export class Link implements Server {
   #isTicking = false
   /** Those who wait for an answer to a report later than this one. */
   readonly #refreshed = new Map<Account, { readonly seq: number; readonly resolve: () => void }[]>()
-  /** The heartbeat whose answer counts. */
-  #awaited: object | undefined
-  /** The next one: when it is sent, in µs of the process's clock. */
-  #beatAt = Infinity
-  #cancelBeat: (() => void) | undefined
   /** What the last heartbeat said of the server's data. */
   #token: string | undefined
 
@@ -84,7 +81,15 @@ export class Link implements Server {
       place: () => this.#place,
       meanwhile: () => store.meanwhile,
     })
-    this.#beat()
+    this.#heartbeat = new Heartbeat(store.clock, store.deadlineMs, {
+      ask: () => server.beat(Overload.of(store.clock).message, store.statedTerms),
+      answered: (sentAt) => this.#breaker.answered(sentAt, this.#now),
+      heard: (beat, sentAt) => this.#heard(beat, sentAt),
+      late: (sentAt) => this.#late('heartbeat', sentAt),
+      refused: (cause, sentAt) => this.#refused(cause, sentAt),
+      pauseMs: () => (this.isDown ? BEAT_OPEN_MS : this.#breaker.isDoubted ? BEAT_DOUBTED_MS : BEAT_MS),
+    })
+    this.#heartbeat.send()
   }
 
   // --- Server
@@ -216,12 +221,14 @@ export class Link implements Server {
     if (first === undefined) return
     const now = this.#now
     const reports = accounts.map((account) => account.takeReport(++this.#store.lastSeq, now))
-    const command: Command = { accounts, reports, sentAt: now, cancelDeadline: noDeadline, isUnderWay: true }
+    const command: Command = { accounts, reports, sentAt: now, cancelDeadline: () => undefined, isUnderWay: true }
     this.#underWay++
-    command.cancelDeadline = deadline(this.#clock, this.#store.deadlineMs, () => this.#missed(command))
+    command.cancelDeadline = deadline(this.#clock, this.#store.deadlineMs, () =>
+      this.#lose(command, () => this.#late('report', now)),
+    )
     promised(() => this.server.report(first.terms.process, reports)).then(
       (answers) => this.#answered(command, answers),
-      (cause: unknown) => this.#failed(command, cause),
+      (cause: unknown) => this.#lose(command, () => this.#refused(cause, now)),
     )
   }
 
@@ -272,17 +279,7 @@ export class Link implements Server {
     if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
-  /** No answer came in time. It may come all the same. */
-  #missed(command: Command): void {
-    const { sentAt } = command
-    this.#lose(command, () => this.#late('report', sentAt))
-  }
-
-  #failed(command: Command, cause: unknown): void {
-    this.#lose(command, () => this.#refused(cause, command.sentAt))
-  }
-
-  /** This process decides alone about those whose answer is lost. */
+  /** This process decides alone about those whose answer is lost. It may come all the same. */
   #lose(command: Command, note: () => void): void {
     const { accounts, reports } = command
     this.#over(command)
@@ -347,39 +344,7 @@ export class Link implements Server {
   /** A connection was made: what the server was told before may be gone. */
   connected(): void {
     this.#token = undefined
-    this.#beat()
-  }
-
-  #beat(): void {
-    if (this.#isClosed) return
-    this.#cancelBeat?.()
-    this.#beatAt = Infinity
-    const sentAt = this.#now
-    const beat = (this.#awaited = {})
-    const over = (act: () => void) => {
-      if (this.#awaited !== beat) return
-      cancel()
-      this.#awaited = undefined
-      act()
-      this.#beatIn(this.isDown ? BEAT_OPEN_MS : this.#breaker.isDoubted ? BEAT_DOUBTED_MS : BEAT_MS)
-    }
-    const cancel = deadline(this.#clock, this.#store.deadlineMs, () => over(() => this.#late('heartbeat', sentAt)))
-    promised(() => this.server.beat(Overload.of(this.#clock).message, this.#store.statedTerms)).then(
-      (answer) => {
-        this.#breaker.answered(sentAt, this.#now)
-        over(() => this.#heard(answer, sentAt))
-      },
-      (cause: unknown) => over(() => this.#refused(cause, sentAt)),
-    )
-  }
-
-  /** Sends the next heartbeat then, or sooner where it was to be sent sooner. */
-  #beatIn(ms: number): void {
-    const at = this.#now + ms * 1_000
-    if (this.#isClosed || this.#awaited !== undefined || this.#beatAt <= at) return
-    this.#cancelBeat?.()
-    this.#beatAt = at
-    this.#cancelBeat = this.#clock.after(ms, () => this.#beat())
+    this.#heartbeat.send()
   }
 
   #heard({ time, living = 1, token = '', terms = [] }: Beat, sentAt: number): void {
@@ -412,13 +377,13 @@ export class Link implements Server {
   }
 
   #refused(cause: unknown, sentAt: number): void {
-    this.#breaker.failed(isReply(cause), sentAt, this.#now)
+    this.#breaker.failed(cause, sentAt, this.#now)
     this.#doubt(cause)
   }
 
   #doubt(cause: unknown): void {
     if (this.#isClosed) return
-    this.#beatIn(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
+    this.#heartbeat.sendWithin(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
     if (this.isDown && !this.isStarting) this.#news.began(cause)
   }
 
@@ -426,18 +391,9 @@ export class Link implements Server {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#cancelBeat?.()
-    this.#awaited = undefined
+    this.#heartbeat.close()
     this.#news.close()
     for (const account of this.#refreshed.keys()) this.#tellRefreshed(account)
     for (const account of this.#active) this.#linkOf(account) // also where a report is under way
   }
 }
-
-/** Whether a server that answers has refused a command: it would refuse the next one as well. */
-function isReply(cause: unknown): boolean {
-  const { name, isReply = name === 'ReplyError' } = (cause ?? {}) as { name?: unknown; isReply?: unknown }
-  return isReply === true
-}
-
-function noDeadline(): void {}

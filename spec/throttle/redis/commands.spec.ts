@@ -50,7 +50,7 @@ describe('commands that throttle() sends to Redis', () => {
       for (let i = 0; i < 1_000; i++) await ask(`one-${i}`)
     })
     t.diagnostic(`${commands} commands for 1,000 requests`)
-    assert.ok(commands >= 1_000 && commands <= 1_050, `${commands} commands`)
+    assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
   })
 
   it('sends one for a request of an idle user in two windows, and in three', async (t) => {
@@ -64,7 +64,7 @@ describe('commands that throttle() sends to Redis', () => {
         for (let i = 0; i < 1_000; i++) await ask(`${windows}-${i}`)
       })
       t.diagnostic(`${commands} commands for 1,000 requests in ${windows} windows`)
-      assert.ok(commands >= 1_000 && commands <= 1_050, `${commands} commands`)
+      assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
     }
   })
 

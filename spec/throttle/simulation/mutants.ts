@@ -324,8 +324,8 @@ const OF_THE_LINK: readonly Row[] = [
   [
     'heartbeats during an outage',
     'outage:7 cutOff',
-    'this.#beatIn(this.isDown ? BEAT_OPEN_MS : this.#breaker',
-    'this.#beatIn(this.isDown ? 60_000 : this.#breaker',
+    'pauseMs: () => (this.isDown ? BEAT_OPEN_MS',
+    'pauseMs: () => (this.isDown ? 60_000',
   ],
 ]
 
