@@ -8,7 +8,9 @@ export type ClerkOptions = {
   readonly more?: ProviderOptions | undefined
 } & (
   | {
-      /** The origins of the apps whose sessions are accepted, and client ids of OAuth apps: these tokens have no `aud`. */
+      /**
+       * The origins of the apps whose sessions are accepted, and client ids of OAuth apps: these tokens have no `aud`.
+       */
       readonly authorizedParties: readonly string[]
       /**
        * Refuses tokens without `azp`, which Clerk leaves out where the app's requests have no `Origin`, as those of

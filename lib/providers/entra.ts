@@ -41,8 +41,8 @@ const HOSTS = {
 const ONE_OR_SEVERAL = "tenant (or tenants: ['<tenant id>', …])"
 
 /**
- * Access tokens of Microsoft Entra ID, of one tenant or of several. Where front end and API share a registration, its ID
- * tokens have the API's audience, too: only what names a client, and scopes or roles, is an access token. Users are
+ * Access tokens of Microsoft Entra ID, of one tenant or of several. Where front end and API share a registration, its
+ * ID tokens have the API's audience, too: only what names a client, and scopes or roles, is an access token. Users are
  * known by `oid`, since `sub` differs from app to app. Scopes are in `scp`, roles of users and machines in `roles`; a
  * token without any is refused with 403.
  *

@@ -7,9 +7,9 @@ export interface GithubActionsOptions {
   /** What the workflow asks its token for. */
   readonly audience: Audience
   /**
-   * The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`; of a repository made or renamed since July
-   * 2026 `repo:acme@123456/tree@456789:ref:refs/heads/main`. `*` stands for any characters but a colon, here and below. Everybody's
-   * workflows have the same issuer, so give this or `repositories`.
+   * The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`. A repository made or renamed since July
+   * 2026 has ids in it: `repo:acme@123456/tree@456789:ref:refs/heads/main`. `*` stands for any characters but a colon,
+   * here and below. Everybody's workflows have the same issuer, so give this or `repositories`.
    */
   readonly subjects?: readonly string[] | undefined
   /** The repositories accepted, by name or, as nobody else can have it, by id: `['acme/*', '456789']`. */

@@ -7,7 +7,9 @@ export interface OktaOptions {
   readonly domain: string
   /** The custom authorization server. Default `default`. */
   readonly server?: string | undefined
-  /** The server's audience. Default `api://default`, which everybody's default server has: `issuer` tells them apart. */
+  /**
+   * The server's audience. Default `api://default`, which everybody's default server has: `issuer` tells them apart.
+   */
   readonly audience?: string | undefined
   readonly more?: ProviderOptions | undefined
 }

@@ -8,16 +8,16 @@ export interface SupabaseOptions {
   /** Address of Supabase Auth on a host of one's own: `https://auth.acme.example/auth/v1`. Default: the project's. */
   readonly url?: string | undefined
   /**
-   * The project's legacy JWT secret. Give it as long as tokens signed with it (HS256) are valid; tokens of the project's
-   * signing keys are accepted beside them. Default none.
+   * The project's legacy JWT secret. Give it as long as tokens signed with it (HS256) are valid; tokens of the
+   * project's signing keys are accepted beside them. Default none.
    */
   readonly secret?: string | undefined
   readonly more?: ProviderOptions | undefined
 }
 
 /**
- * Users' tokens of Supabase Auth. Anonymous sign-ins, which have the same audience and role, are unauthenticated sessions
- * of the project. The project's `anon` and `service_role` keys are refused.
+ * Users' tokens of Supabase Auth. Anonymous sign-ins, which have the same audience and role, are unauthenticated
+ * sessions of the project. The project's `anon` and `service_role` keys are refused.
  *
  * @see https://supabase.com/docs/guides/auth/jwt-fields
  */

@@ -9,14 +9,16 @@ export interface ZitadelOptions {
   readonly project: string
   /** The ids of service users: nothing in a token tells them from people. Default none. */
   readonly serviceUsers?: readonly string[] | undefined
-  /** Takes the user's roles in this project for scopes; Zitadel asserts them where the project says so. Default false. */
+  /**
+   * Takes the user's roles in this project for scopes; Zitadel asserts them where the project says so. Default false.
+   */
   readonly roles?: boolean | undefined
   readonly more?: ProviderOptions | undefined
 }
 
 /**
- * JWT access tokens of Zitadel; by default it issues opaque ones, for which there is `introspection`. ID tokens have the
- * same audience and no `jti`.
+ * JWT access tokens of Zitadel; by default it issues opaque ones, for which there is `introspection`. ID tokens have
+ * the same audience and no `jti`.
  *
  * @see https://zitadel.com/docs/apis/openidoauth/claims
  */
