@@ -11,9 +11,9 @@ import { SessionProblem } from './session/session'
 const EVERY_MS = 60_000
 
 /**
- * Warns, as `TOLLGATE_ISSUER`, of refusals that clients cannot correct: an issuer that cannot be reached, another issuer's
- * name, another audience. A warning has the issuer, the address, the cause and the remedy. Each cause is reported at most
- * once a minute.
+ * Warns, as `TOLLGATE_ISSUER`, of refusals that clients cannot correct: an issuer that cannot be reached, another
+ * issuer's name, another audience. A warning has the issuer, the address, the cause and the remedy. Each cause is
+ * reported at most once a minute.
  *
  * @returns function to call with every refusal
  */
@@ -88,6 +88,12 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 
   issuer({ received, expected }, cause) {
     if (cause !== undefined) return remedied(received, cause)
+    if (!isName(received)) {
+      return (
+        `a token whose iss is ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If it should be ` +
+        'let in: have the issuer set iss to its name, or check such tokens in the option verify'
+      )
+    }
     const slash = withOtherSlash(received, expected) ? 'they differ by the slash at the end; ' : ''
     const patterns = [expected].flat().filter((one) => typeof one === 'string')
     const [tenant] = patterns.flatMap((pattern) => tenantIn(pattern, String(received)) ?? [])
@@ -110,7 +116,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     const written = known === undefined ? shown(received) : `['${known}', '${String(received)}']`
     return (
       `${of} and this API is ${shown(expected)}. If it should be let in: ` +
-      (received === undefined
+      (![received].flat().every(isName)
         ? 'have the issuer set aud, or name what is checked instead: audience: { checkedBy: … }'
         : `${known === undefined ? '' : 'they differ by the slash at the end; '}write audience: ${written}`)
     )
@@ -120,6 +126,11 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 function remedied(issuer: unknown, cause: unknown): string {
   const { why, remedy } = fetchFailure(cause, 'documents')
   return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
+}
+
+/** Whether the option could be written with a claim's value. */
+function isName(received: unknown): boolean {
+  return typeof received === 'string' && received !== ''
 }
 
 /** Whether two issuers differ by their host alone: it has one name for browsers, and one inside a network. */

@@ -236,6 +236,24 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), []) // clients' faults
   })
 
+  it('of a token whose iss is no name: no option could be written with it', async (t) => {
+    const flushed = listening(t)
+    const { issuer, token } = await serveIssuer(a)
+    for (const [iss, written] of [
+      [undefined, 'undefined'],
+      ['', "''"],
+      [7, '7'],
+      [null, 'undefined'], // a claim that is null counts as absent
+    ] as const) {
+      const { ask } = await api({ issuer, audience: 'api' })
+      assert.equal((await ask(token(a, { iss }))).status, 401)
+      assert.deepEqual(await flushed(), [
+        `a token whose iss is ${written} was refused with 401, since [ '${issuer}' ] is trusted. If it should be let in: ` +
+          'have the issuer set iss to its name, or check such tokens in the option verify',
+      ])
+    }
+  })
+
   it('of a tenant that is not listed, or that the function does not accept', async (t) => {
     const flushed = listening(t)
     const { issuer, token } = await serveIssuer(a)
@@ -261,7 +279,9 @@ describe('requireBearer() tells the operator', () => {
         "they differ by the slash at the end; write audience: ['https://api.test', 'https://api.test/']",
       ],
       [['x', 'y'], "write audience: [ 'x', 'y' ]"],
-      [undefined, 'have the issuer set aud, or name what is checked instead: audience: { checkedBy: … }'],
+      ...[undefined, '', 7, ['x', null]].map(
+        (aud) => [aud, 'have the issuer set aud, or name what is checked instead: audience: { checkedBy: … }'] as const,
+      ),
     ] as const) {
       const { ask } = await api({ issuer, audience: ['https://api.test'] })
       assert.equal((await ask(token(a, { aud }))).status, 401)
