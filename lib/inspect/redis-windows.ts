@@ -1,7 +1,9 @@
 import type { Cluster, Redis } from 'ioredis'
 import { ioredis } from '../redis/ioredis'
 import { keyPrefixOf } from '../redis/key-prefix'
+import { type NativeRedis, serverOf } from '../redis/open-redis'
 import type { RedisClient } from '../redis/redis-client'
+import { failureOf, isLoss, isRefusal } from '../redis/redis-failure'
 import { HourRecord } from '../advisor/hourly'
 import type { OverloadMessage } from '../throttle/events'
 import { parseOverload } from '../throttle/redis/overload-record'
@@ -65,12 +67,12 @@ export interface TopSpenders {
  * @throws {Error} where it does not answer or refuses; its message names host and port, never a password
  */
 export async function redisWindows(to: RedisClient | string, prefix: string): Promise<RedisWindows> {
-  const place = typeof to === 'string' ? ` at ${new URL(to).host}` : ''
+  const server = typeof to === 'string' ? new URL(to).host : serverOf(to as unknown as NativeRedis)
   let why: Error | undefined
   const heard = (err: Error) => (why = err)
   const said = (err: unknown) => {
-    const { message } = why ?? (err as Error)
-    return new Error(`Redis${place} does not answer as it should: ${message}`)
+    const cause = why ?? (err as Error)
+    return new Error(`Redis at ${server} does not answer as it should: ${cause.message}`)
   }
   const opened: (Redis | Cluster)[] = []
   const open = async <T extends Redis | Cluster>(one: T): Promise<T> => {
@@ -93,7 +95,10 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
     all.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   } catch (err) {
     close()
-    throw said(err)
+    const cause = why ?? err
+    if (!isLoss(cause) && !isRefusal(cause)) throw said(err)
+    const usesTls = opened.some(({ options }) => (options as { tls?: object }).tls !== undefined)
+    throw failureOf(server, cause, usesTls)
   }
   const explained = async <T>(reading: () => Promise<T>): Promise<T> => {
     try {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import express from 'express'
@@ -12,7 +14,7 @@ import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
-import { databaseOfSuite, freePort } from '../support/redis'
+import { databaseOfSuite, freePort, startRedis, startServer } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
@@ -25,6 +27,24 @@ function top(...args: string[]): Promise<{ code: number | null; stdout: string; 
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+/** Runs it with its output piped to a shell command. The code is that of express-tollgate. */
+function piped(to: string, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const line = [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
+  const child = spawn('bash', ['-c', `${line} | ${to}; exit \${PIPESTATUS[0]}`])
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+/** An address of this machine that protected mode takes for another host. */
+function outerAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  const outer = all.find(({ internal, family }) => !internal && family === 'IPv4')
+  assert.ok(outer, 'the machine has an IPv4 address beside 127.0.0.1')
+  return outer.address
 }
 
 /** Runs it in a pseudo-terminal of that size: that of script(1), which every Linux has. */
@@ -266,6 +286,64 @@ describe('express-tollgate top', () => {
     assert.deepEqual([code, stdout], [1, ''])
     assert.match(stderr, new RegExp(`^express-tollgate: Redis at 127\\.0\\.0\\.1:${port} .*ECONNREFUSED`))
     assert.equal(stderr.includes('hush'), false)
+  })
+
+  for (const command of ['top', 'advise'])
+    it(`${command} names protected mode where the server refuses clients of other hosts`, async (t) => {
+      const guarded = await startServer((dir, port) => ['--port', String(port), '--save', '', '--dir', dir])
+      t.after(() => guarded.stop())
+      const { code, stdout, stderr } = await top(command, '--redis', `redis://:hush@${outerAddress()}:${guarded.port}`)
+      assert.deepEqual([code, stdout], [1, ''])
+      assert.match(stderr, /^express-tollgate: Redis at [\d.]+:\d+ .*protected mode/)
+      assert.equal(stderr.includes('hush'), false)
+    })
+
+  it('ends quietly where the reader has read enough, as head(1) does', async () => {
+    const windows = Array.from({ length: 3_000 }, (_, i) => `head:w4:{${'A'.repeat(20)}${String(i).padStart(4, '0')}}:3600000000:default`) // prettier-ignore
+    const pipeline = database.redis.pipeline()
+    for (const key of windows) pipeline.hset(key, { s: sums(1_000, 9_000_000, 2 ** 51) })
+    await pipeline.exec()
+    const { code, stdout, stderr } = await piped('head -1', 'top', '--redis', url, '--prefix', 'head:')
+    assert.deepEqual([code, stdout.split('\n').length, stderr], [0, 2, ''])
+    assert.match(stdout, /^3000 open windows, /)
+  })
+
+  it('says that nothing is open, and how a prefix is given', async () => {
+    const { code, stdout, stderr } = await top('top', '--redis', url, '--prefix', 'empty:')
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(
+      stdout,
+      /^0 open windows, .*\n[^]*\nnothing is open under the prefix empty: .*--prefix app:empty:\)\n$/,
+    )
+    const json = JSON.parse((await top('top', '--redis', url, '--prefix', 'empty:', '--json')).stdout) as Published
+    assert.deepEqual([json.windows, json.overloads, json.processes], [[], [], 0])
+  })
+
+  it('keeps the last figures while Redis does not answer, says since when, and goes on by itself', async (t) => {
+    const own = await startRedis()
+    t.after(() => own.stop())
+    const to = `redis://127.0.0.1:${own.port}`
+    await spend(to, 'outage:', 'default', { ada: 2_000 })
+    const terminal = inTerminal(100, 12, 'top', '--redis', to, '--prefix', 'outage:', '--every', '1')
+    const first = () => terminal.pictures().at(-2)?.[0] ?? ''
+    await until(() => first().startsWith('1 open window, '))
+    own.signal('SIGSTOP')
+    try {
+      await until(() => /^! Redis: no answer since \d+ s; the figures are of then/.test(first()))
+      assert.match(terminal.pictures().at(-2)?.[1] ?? '', /^1 open window, 0 over the limit, 2\.\d s spent/)
+    } finally {
+      own.signal('SIGCONT')
+    }
+    await until(() => first().startsWith('1 open window, '))
+    terminal.press('q')
+    assert.equal(await terminal.ended, 0)
+  })
+
+  it('says its version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    for (const flag of ['--version', '-v']) {
+      assert.deepEqual(await top(flag), { code: 0, stdout: `${version}\n`, stderr: '' })
+    }
   })
 
   it('says what is wrong with its arguments', async () => {
