@@ -79,7 +79,7 @@ it('a meter that throws does not end the process: a warning says so', async (t) 
   assert.match(warning.message, /^throttleMetrics\(\) failed .*no exporter/)
 })
 
-it('examples/grafana asks for metrics and labels that a Prometheus exporter shows', async (t) => {
+it('examples/grafana and docs/monitoring.md name metrics and labels that a Prometheus exporter shows', async (t) => {
   const exporter = new PrometheusExporter({ preventServerStart: true })
   const meter = new MeterProvider({ readers: [exporter] }).getMeter('express-tollgate')
   const throttled = throttle({ limitMs: 1, windowMs: 86_400_000 })
@@ -98,10 +98,20 @@ it('examples/grafana asks for metrics and labels that a Prometheus exporter show
   assert.match(body, /^tollgate_overload_share(\{.*\})? 0\.4$/m)
   assert.match(body, /^tollgate_overload_delay_seconds(\{.*\})? 0\.18$|^tollgate_overload_delay(\{.*\})? 0\.18$/m)
   assert.match(body, /^tollgate_usage\{.*tollgate_quantile="0.99".*\} 0\.\d+$/m)
-  for (const file of ['dashboard.json', 'alerts.yml']) {
-    const text = readFileSync(`examples/grafana/${file}`, 'utf8')
+  for (const file of ['examples/grafana/dashboard.json', 'examples/grafana/alerts.yml', 'docs/monitoring.md']) {
+    const text = readFileSync(file, 'utf8')
     const words = new Set(text.match(/\btollgate_\w+/g))
     assert.ok(words.size >= 4, [...words].join())
-    for (const word of words) assert.match(body, new RegExp(`\\b${word}\\b`), `${file}: ${word}`)
+    for (const word of words) {
+      const ofCollector = /^(\w+?)(?:_seconds|_ratio)(_bucket)?$/.exec(word) // it adds units
+      const shown = ofCollector && file.startsWith('docs/') ? `${ofCollector[1]}${ofCollector[2] ?? ''}` : word
+      assert.match(body, new RegExp(`\\b${shown}\\b`), `${file}: ${word}`)
+    }
+  }
+  const instruments = readFileSync('docs/monitoring.md', 'utf8').match(/`tollgate\.[\w.]+`/g) ?? []
+  assert.ok(instruments.length >= 10)
+  for (const instrument of instruments) {
+    const shown = instrument.replaceAll('`', '').replaceAll('.', '_')
+    assert.match(body, new RegExp(`\\b${shown}(_total|_count)?\\b`), instrument)
   }
 })
