@@ -7,6 +7,7 @@ import {
   type OAuthStoreClaim,
   type OAuthStoreCount,
   type OAuthStore,
+  type User,
   authorizationServer,
   clientDirectory,
   memoryOAuthStore,
@@ -139,6 +140,25 @@ describe('a directory that fails', () => {
     isAway = false
     assert.notEqual((await page.logIn()).params.get('code'), null)
   })
+
+  for (const [how, authenticate] of [
+    ['throws', () => { throw new Error('directory away') }], // prettier-ignore
+    ['rejects', () => Promise.reject(new Error('directory away'))],
+    ['resolves with what is no user', () => Promise.resolve({ name: 'Ada' } as unknown as User)],
+  ] as const)
+    it(`shows the page of a failure where authenticate() ${how}, and onError hears of it`, async (t) => {
+      const told: { err: unknown; id: string }[] = []
+      const onError: AuthorizationServerOptions['onError'] = (err, _req, { id }) => void told.push({ err, id })
+      const { issuer } = await started(t, { users: { ...USERS, authenticate }, onError })
+      const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()
+      const { status, headers } = page.response
+      assert.deepEqual([status, headers.get('Content-Type')], [503, 'text/html; charset=utf-8'])
+      assert.ok(Number(headers.get('Retry-After')) > 0)
+      assert.equal(told.length, 1)
+      assert.ok(told[0]?.err instanceof Error)
+      assert.ok(page.text.includes(told[0].id), 'the page shows the id that onError gets')
+      assert.equal(page.text.includes(told[0].err.message), false)
+    })
 
   it('is never asked for a name, client ID or password that a database rejects', async (t) => {
     const fail = (): Promise<never> => Promise.reject(new Error('invalid byte sequence'))
