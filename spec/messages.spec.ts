@@ -257,3 +257,19 @@ function warnings(t: TestContext, code: string): string[] {
   t.after(() => process.off('warning', listener))
   return said
 }
+
+it('all wrong options of a call are named at once, a line each, and a guide once', () => {
+  const options = { max: 100, keyGenerator: () => '', statusCode: 429, colour: 'red' }
+  assert.throws(
+    () => throttle(options as never),
+    (err: Error) => {
+      const lines = err.message.split('\n  nor ')
+      assert.deepEqual(
+        lines.map((line) => /"(\w+)"/.exec(line)?.[1]),
+        Object.keys(options),
+      )
+      assert.equal(err.message.split('migration/express-rate-limit.md').length, 2)
+      return true
+    },
+  )
+})

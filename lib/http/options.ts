@@ -39,34 +39,43 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
  */
 export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
 
-/** So many options are named where something else than an object was given. */
+/** So many options are named where something else than an object was given, and so many wrong ones in one message. */
 const FEW = 8
 
 /**
  * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
  * @param lines what to write in place of options that the factory does not have, by their names
- * @throws {TypeError} naming the first unknown key of `options`, and the option that was probably meant
+ * @throws {TypeError} naming the unknown keys of `options`, the first eight, each on a line of its own with the option that
+ *   was probably meant
  */
 export function optionNames(factory: string, options: unknown, known: readonly string[], lines: RightLines = {}): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    const which = known.length <= FEW ? `: { ${known.join(', ')} }` : ''
+    const isIssuer = typeof options === 'string' && known.includes('issuer')
+    const few = known.length <= FEW ? `: { ${known.join(', ')} }` : ''
+    const line = `{ issuer: ${shown(options)}, … }`
+    const which = isIssuer ? `: write ${factory.endsWith('()') ? factory.replace('()', `(${line})`) : line}` : few
     throw optionError(`${factory} takes an object of options${which}; received ${shown(options)}`)
   }
   const isWithin = /^[a-z]+$/.test(factory) // an option that is an object: `wait` is no peer's
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
-    const peer = isWithin ? undefined : ownEntry(PEERS, name)
-    const guide = peer === undefined ? '' : `. It is an option of ${peer}: ${migrationGuide(peer)}`
+  const wrong = Object.keys(options).filter((name) => !known.includes(name))
+  if (wrong.length === 0) return
+  let listed = ''
+  let guided = ''
+  const faults = wrong.slice(0, FEW).map((name) => {
     const line = ownEntry(lines, name)
-    if (line !== undefined) {
-      const text = typeof line === 'string' ? line : line((options as Record<string, unknown>)[name])
-      throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${text}${guide}`)
-    }
     const meant = nearest(name, known)
-    const has = meant === undefined ? `; it has ${known.join(', ')}` : `; did you mean ${JSON.stringify(meant)}?`
-    throw optionError(`${factory} has no option ${JSON.stringify(name)}${has}${guide}`)
-  }
+    const peer = isWithin ? undefined : ownEntry(PEERS, name)
+    let text = JSON.stringify(name)
+    if (line !== undefined) {
+      text += `: ${typeof line === 'string' ? line : line((options as Record<string, unknown>)[name])}`
+    } else if (meant !== undefined) text += `; did you mean ${JSON.stringify(meant)}?`
+    else if (listed === '') text += listed = `; it has ${known.join(', ')}`
+    if (peer !== undefined && peer !== guided)
+      text += `. It is an option of ${(guided = peer)}: ${migrationGuide(peer)}`
+    return text
+  })
+  throw optionError(`${factory} has no option ${faults.join('\n  nor ')}`)
 }
 
 /** Whether a factory received a request where its options should be: `app.use(throttle)` instead of `throttle()`. */

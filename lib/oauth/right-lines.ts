@@ -38,3 +38,20 @@ export const RIGHT_LINES: Readonly<Record<string, string>> = {
   redirectUris: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
   clientId: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
 }
+
+/** What to write in place of an app's client metadata (RFC 7591 §2), which configurations of other servers list. */
+export const METADATA_LINES: Readonly<Record<string, string>> = {
+  client_id: 'write clientId',
+  client_secret: 'write secret',
+  client_name: 'write name',
+  redirect_uris: 'write redirectUris',
+  post_logout_redirect_uris: 'write postLogoutRedirectUris',
+  grant_types: "write grants: ['authorization_code', 'refresh_token']",
+  response_types: "write responseTypes, or leave it out for ['code']",
+  scope: "write scopes: ['read', 'write'], a list",
+  token_endpoint_auth_method: 'leave it out: an app with a secret or publicKeys proves itself, any other is public',
+  jwks: 'write publicKeys, a list of up to two keys',
+  require_pushed_authorization_requests: 'write requirePushedRequests',
+  dpop_bound_access_tokens: 'write requireDpop',
+  backchannel_logout_uri: 'write backchannelLogoutUri',
+}

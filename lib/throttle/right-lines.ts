@@ -28,7 +28,7 @@ const BLOCKED = 'leave it out: a subject over its limit is refused from memory u
 const STORE = 'write store: redisStore(client)'
 const QUEUE = 'leave it out: a request that does not fit waits in a queue, wait: { maxMs: 5_000 }'
 
-const SUBJECT = 'write subject: (req) => …, or leave it out where the client IP address pays'
+const SUBJECT = 'write subject: (req) => …, where undefined means the default, a user or else the client IP address'
 const EXEMPT = "to exempt a path write routes: { '/health': false }; to exempt a request return null from subject"
 
 /** What to write in place of other packages' options, in a window of `routes`, too. */

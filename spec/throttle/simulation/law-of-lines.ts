@@ -52,7 +52,8 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   const used = work.used(number) + laws.strains.carried(work, number) + laws.allow.heldOfSilentUs(work, number)
   const slack = laws.allow.toleranceUs + laws.allow.roundingUs
   const idle = 2 * TICK_US + 3 * LOOK_US + sim.roundTrip + (sim.mode === 'killed' ? LEASE_US : 0)
-  const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.past.strain / 100)) * 1.02
+  const strain =
+    Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.past.strain / 100)) * 1.02
   for (const [process, account] of open) {
     const first = waitingOf(account).find(({ time }) => !time.isOver)
     if (!first) continue
