@@ -4,12 +4,10 @@ export { A as Advice, c as DenialError, E as ErrorFormat, I as InsufficientScope
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { R as RedisClient } from "./shared/redis-client.js";
-import { I as IssuerOptions } from "./shared/trusted-issuer.js";
-export { A as Audience, a as IntrospectionOptions } from "./shared/trusted-issuer.js";
+import { A as Algorithm, I as IssuerOptions } from "./shared/trusted-issuer.js";
+export { a as Audience, F as FindKey, b as IntrospectionOptions, K as KeyMaterial } from "./shared/trusted-issuer.js";
 import { S as Session } from "./shared/session.js";
 export { C as Claims, a as ClientSession, R as ReadSession, U as UnauthenticatedSession, b as UserSession } from "./shared/session.js";
-import { A as Algorithm } from "./shared/key-options.js";
-export { F as FindKey, K as KeyMaterial } from "./shared/key-options.js";
 import { D as Dialect } from "./shared/budget-of.js";
 export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/budget-of.js";
 import { IncomingMessage } from "node:http";

@@ -2,9 +2,8 @@
 import { I as IssuerOptions } from "../shared/trusted-issuer.js";
 import { Audience } from "../index.js";
 import "../shared/fetch-json.js";
-import "../shared/key-options.js";
-import "node:crypto";
 import "../shared/session.js";
+import "node:crypto";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
     readonly domain: string;

@@ -1,7 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { F as FetchFunction } from "./fetch-json.js";
-import { A as Algorithm, K as KeyMaterial, a as KeyOptions } from "./key-options.js";
 import { C as Claims, R as ReadSession } from "./session.js";
+import { KeyObject, webcrypto } from "node:crypto";
+type Algorithm = "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512" | "ES256" | "ES384" | "ES512" | "EdDSA" | "Ed25519" | "Ed448" | "HS256" | "HS384" | "HS512";
 interface AudienceCheck {
     readonly checkedBy: "clients" | "issuer" | "introspection" | "verify";
 }
@@ -32,6 +33,25 @@ interface TokenOptions {
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
+type KeyMaterial = KeyObject | string | {
+    readonly kty: string;
+    readonly [member: string]: unknown;
+} | Pick<webcrypto.JsonWebKey, "kty">;
+type Jwk = {
+    readonly kty: string;
+    readonly [member: string]: unknown;
+};
+type FindKey = (kid: string | undefined, about: {
+    readonly issuer: string;
+    readonly tenant: string | undefined;
+    readonly algorithm: string;
+}) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>;
+interface KeyOptions {
+    readonly key?: KeyMaterial | undefined;
+    readonly keys?: readonly KeyMaterial[] | FindKey | undefined;
+    readonly secret?: KeyObject | Uint8Array | string | readonly (KeyObject | Uint8Array | string | undefined)[] | undefined;
+    readonly jwksUri?: string | undefined;
+}
 interface ClientCredentials {
     readonly clientId?: string | undefined;
     readonly clientSecret?: string | undefined;
@@ -48,4 +68,4 @@ interface IssuerOptions extends TokenOptions, KeyOptions {
     readonly introspection?: IntrospectionOptions | undefined;
     readonly verify?: ((token: string) => Promise<object | null | undefined> | object | null | undefined) | undefined;
 }
-export type { Audience as A, IssuerOptions as I, IntrospectionOptions as a };
+export type { Algorithm as A, FindKey as F, IssuerOptions as I, Jwk as J, KeyMaterial as K, Audience as a, IntrospectionOptions as b };

@@ -1,7 +1,9 @@
 // Written by npm run api-report. Do not edit.
-import { J as Jwk } from "../shared/key-options.js";
-import { Algorithm } from "../index.js";
+import { J as Jwk } from "../shared/trusted-issuer.js";
+import { Algorithm, IssuerOptions } from "../index.js";
 import { Clock } from "../index.js";
+import "../shared/fetch-json.js";
+import "../shared/session.js";
 import "node:crypto";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];
@@ -33,17 +35,19 @@ interface DevTokenOptions {
     readonly expiresInSec?: number | undefined;
 }
 interface DevIssuerOptions {
+    readonly like?: IssuerOptions | undefined;
     readonly issuer?: string | undefined;
     readonly audience?: string | undefined;
     readonly algorithm?: DevAlgorithm | undefined;
     readonly date?: (() => number) | undefined;
 }
-interface DevIssuer {
+interface DevIssuer<Options extends object = {
     readonly issuer: string;
     readonly audience: string;
-    readonly options: {
-        readonly issuer: string;
-        readonly audience: string;
+}> {
+    readonly issuer: string;
+    readonly audience: string;
+    readonly options: Options & {
         readonly key: Jwk;
     };
     readonly jwks: {
@@ -56,16 +60,19 @@ interface DevIssuer {
         readonly withdrawn?: boolean | undefined;
     }): void;
     serve(): Promise<{
-        readonly options: {
-            readonly issuer: string;
-            readonly audience: string;
+        readonly options: Options & {
             readonly jwksUri: string;
         };
         close(): Promise<void>;
         [Symbol.asyncDispose](): Promise<void>;
     }>;
 }
-declare function devIssuer(options?: DevIssuerOptions): DevIssuer;
+declare function devIssuer(options: DevIssuerOptions & {
+    readonly like: IssuerOptions;
+}): DevIssuer<IssuerOptions>;
+declare function devIssuer(options?: DevIssuerOptions & {
+    readonly like?: undefined;
+}): DevIssuer;
 interface ManualClock extends Clock {
     advance(ms: number): void;
     setDate(ms: number): void;

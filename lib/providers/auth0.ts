@@ -23,6 +23,7 @@ export interface Auth0Options {
  */
 export function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions {
   return preset(
+    'auth0',
     {
       issuer: `https://${hostOf('auth0', 'domain', domain)}/`,
       audience,

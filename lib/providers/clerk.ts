@@ -47,6 +47,7 @@ export function clerk({
   const issuer = `https://${hostOf('clerk', 'domain', domain)}`
   if (machine !== undefined) {
     return preset(
+      'clerk',
       {
         issuer,
         audience: needText('clerk', 'machine', machine),
@@ -58,6 +59,7 @@ export function clerk({
   }
   const parties = needList('clerk', 'authorizedParties', authorizedParties)
   return preset(
+    'clerk',
     {
       issuer,
       ...(azpRequired && { clients: parties }),

@@ -21,6 +21,7 @@ export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOp
   const pool = needText('cognito', 'userPoolId', userPoolId)
   const host = `cognito-idp.${pool.slice(0, pool.indexOf('_'))}.amazonaws.com`
   return preset(
+    'cognito',
     {
       issuer: [`https://${host}/${pool}`, `https://issuer-${host}/${pool}`],
       jwksUri: `https://${host}/${pool}/.well-known/jwks.json`,

@@ -73,6 +73,7 @@ export function entra({ audience, version = 2, cloud, clients, more, ...given }:
   }
   const host = HOSTS[cloud ?? 'global']
   return preset(
+    'entra',
     {
       issuer: version === 1 ? `https://sts.windows.net/${of}/` : `https://${host}/${of}/v2.0`,
       ...(tenants !== undefined && {

@@ -23,6 +23,7 @@ const LONGEST_UID = 128
  */
 export function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions {
   return preset(
+    'firebase',
     {
       issuer: `https://securetoken.google.com/${needText('firebase', 'project', project)}`,
       jwksUri: KEYS,

@@ -32,6 +32,7 @@ export function githubActions({ audience, subjects, repositories, refs, more }: 
   const isRepository = isOneOf(ofRepositories)
   const isRef = isOneOf(refs && needList('githubActions', 'refs', refs))
   return preset(
+    'githubActions',
     {
       issuer: 'https://token.actions.githubusercontent.com',
       audience,

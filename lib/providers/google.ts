@@ -38,9 +38,10 @@ export function google({ audience, serviceAccounts, users = false, more }: Googl
       if (claims.sub !== claims.azp) return user(claims.sub, claims.azp)
       return isAccepted(claims) ? client(claims.sub) : undefined
     }
-    return preset({ ...common, session }, more)
+    return preset('google', { ...common, session }, more)
   }
   return preset(
+    'google',
     { ...common, requiredClaims: { email: accepted, email_verified: true }, session: ({ sub }) => client(sub) },
     more,
   )

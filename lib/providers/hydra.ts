@@ -19,6 +19,7 @@ export interface HydraOptions {
  */
 export function hydra({ issuer, audience, more }: HydraOptions): IssuerOptions {
   return preset(
+    'hydra',
     {
       issuer: needText('hydra', 'issuer', issuer),
       audience,

@@ -23,6 +23,7 @@ export interface KeycloakOptions {
 export function keycloak({ realm, audience, roles, more }: KeycloakOptions): IssuerOptions {
   const from = roles === 'realm' ? ['realm_access', 'roles'] : ['resource_access', audience, 'roles']
   return preset(
+    'keycloak',
     {
       issuer: needText('keycloak', 'realm', realm).replace(/\/$/, ''),
       audience,

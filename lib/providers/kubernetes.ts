@@ -29,5 +29,9 @@ export function kubernetes({
 }: KubernetesOptions): IssuerOptions {
   const accepted = needList('kubernetes', 'serviceAccounts', serviceAccounts)
   const subjects = accepted.map((name) => (name.startsWith(PREFIX) ? name : PREFIX + name))
-  return preset({ issuer, audience, requiredClaims: { sub: subjects }, session: ({ sub }) => client(sub) }, more)
+  return preset(
+    'kubernetes',
+    { issuer, audience, requiredClaims: { sub: subjects }, session: ({ sub }) => client(sub) },
+    more,
+  )
 }

@@ -21,6 +21,7 @@ export interface LogtoOptions {
 export function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions {
   const issuer = `https://${hostOf('logto', 'domain', domain)}/oidc`
   return preset(
+    'logto',
     {
       issuer,
       jwksUri: `${issuer}/jwks`,

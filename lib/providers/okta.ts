@@ -23,6 +23,7 @@ export interface OktaOptions {
  */
 export function okta({ domain, server = 'default', audience = 'api://default', more }: OktaOptions): IssuerOptions {
   return preset(
+    'okta',
     {
       issuer: `https://${hostOf('okta', 'domain', domain)}/oauth2/${server}`,
       audience,

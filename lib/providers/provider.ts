@@ -41,13 +41,21 @@ export function isOr(claim: unknown, wanted: string | undefined): boolean {
   return wanted === undefined || claim === wanted
 }
 
+/** Under this an issuer's options name the preset that they are of. It survives a copy: `{ ...auth0(…), issuer }`. */
+const PRESET = Symbol('preset')
+
+/** Name of the preset that an issuer's options are of; undefined if they are of none. */
+export function presetOf(options: IssuerOptions): string | undefined {
+  return (options as { readonly [PRESET]?: string })[PRESET]
+}
+
 /**
  * A provider's preset with what the app adds. Checks of both count, so a token that the preset refuses stays refused.
  * What says where something is (`issuer`, keys, `scopeFrom`) is replaced.
  *
  * @throws {TypeError} naming the option that would remove a check of the preset
  */
-export function preset(facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
+export function preset(name: string, facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
   const { jwksUri, typ, algorithms, ...rest } = facts
   const added = defined(more)
   const isAsked = 'introspection' in added || 'verify' in added // then nobody looks at a signature
@@ -61,7 +69,8 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
   }
   const toJoin = Object.entries(JOINED).filter(([name]) => name in added || name === 'checkClaims')
   const joined = toJoin.map(([name, join]) => [name, join(facts, added)] as const)
-  return { ...rest, ...signed, ...added, ...defined(Object.fromEntries(joined)) }
+  const options = { ...rest, ...signed, ...added, ...defined(Object.fromEntries(joined)), [PRESET]: name }
+  return options
 }
 
 type Join<Name extends keyof ProviderOptions> = (facts: ProviderOptions, more: ProviderOptions) => ProviderOptions[Name]

@@ -25,6 +25,7 @@ export function supabase({ project, url, secret, more }: SupabaseOptions): Issue
   const hosted = `https://${needText('supabase', 'project', project)}.supabase.co/auth/v1`
   const issuer = url === undefined ? hosted : needText('supabase', 'url', url).replace(/\/$/, '')
   return preset(
+    'supabase',
     {
       issuer,
       jwksUri: `${issuer}/.well-known/jwks.json`,

@@ -24,6 +24,7 @@ export interface ZitadelOptions {
  */
 export function zitadel({ domain, project, serviceUsers = [], roles = false, more }: ZitadelOptions): IssuerOptions {
   return preset(
+    'zitadel',
     {
       issuer: `https://${hostOf('zitadel', 'domain', domain)}`,
       audience: project,

@@ -33,7 +33,7 @@ export function attackToken(attack: Attack, key: DevKey, claims: Readonly<Record
   const now = Number(claims.iat)
   switch (attack) {
     case 'unsigned':
-      return `${encode({ alg: 'none', typ: 'at+jwt' })}.${payload}.`
+      return `${encode({ alg: 'none', typ: key.typ })}.${payload}.`
     case 'signature-stripped':
       return `${header}.${payload}.`
     case 'signature-of-another-token':
@@ -41,16 +41,16 @@ export function attackToken(attack: Attack, key: DevKey, claims: Readonly<Record
     case 'claims-changed':
       return `${header}.${encode({ ...claims, sub: 'admin', scope: 'admin' })}.${signature}`
     case 'another-key':
-      return signToken({ ...makeKey(key.algorithm), jwk: key.jwk }, claims)
+      return signToken({ ...makeKey(key.algorithm, key.typ), jwk: key.jwk }, claims)
     case 'embedded-key': {
-      const own = makeKey(key.algorithm)
+      const own = makeKey(key.algorithm, key.typ)
       return signToken(own, claims, { kid: key.jwk.kid, jwk: own.jwk })
     }
     case 'unknown-kid':
       return signToken(key, claims, { kid: "x' OR 1=1 --" })
     case 'key-as-secret': {
       const pem = createPublicKey({ key: key.jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
-      const input = `${encode({ alg: 'HS256', typ: 'at+jwt', kid: key.jwk.kid })}.${payload}`
+      const input = `${encode({ alg: 'HS256', typ: key.typ, kid: key.jwk.kid })}.${payload}`
       return `${input}.${createHmac('sha256', pem).update(input).digest('base64url')}`
     }
     case 'critical-header':
@@ -69,9 +69,10 @@ export function attackToken(attack: Attack, key: DevKey, claims: Readonly<Record
     case 'another-issuer':
       return signToken(key, { ...claims, iss: 'https://evil.test' })
     case 'another-audience':
-      return signToken(key, { ...claims, aud: 'https://evil.test' })
+      // Where tokens have no aud, the app is what says whom they are for.
+      return signToken(key, { ...claims, aud: 'https://evil.test', ...(!claims.aud && { client_id: 'another-app' }) })
     case 'id-token':
-      return signToken(key, { ...claims, nonce: 'n', at_hash: 'x' }, { typ: 'JWT' })
+      return signToken(key, { ...claims, nonce: 'n', at_hash: 'x', cid: undefined }, { typ: 'JWT' }) // no app: Okta
     case 'another-type':
       return signToken(key, claims, { typ: 'logout+jwt' })
     case 'bound-to-a-key':

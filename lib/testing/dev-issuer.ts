@@ -2,15 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { KIND_CLAIM } from '../bearer/session/session'
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Jwk } from '../bearer/keys/key-options'
+import { optionError } from '../http/help'
 import { type Attack, attackToken } from './attack-tokens'
 import { type DevAlgorithm, makeKey, signToken } from './dev-keys'
+import { tokensLike } from './preset-tokens'
 
 /** What a token of {@link devIssuer} says. */
 export interface DevTokenOptions {
-  /** Whose session it is. Default `'user'`. */
+  /** Whose session it is. Default `'user'`. With `like` a user's or, for a machine, a client's. */
   readonly kind?: 'user' | 'client' | 'unauthenticated' | undefined
-  /** The app. Default `'dev-app'` for a user; else whom the token is made for. */
+  /** The app. Default for a user: the first of the preset's `clients`, or `'dev-app'`; else whom the token is made for. */
   readonly clientId?: string | undefined
   /** The scopes granted: `'read write'`. Default none. */
   readonly scope?: string | readonly string[] | undefined
@@ -22,22 +25,28 @@ export interface DevTokenOptions {
 
 /** Options of {@link devIssuer}. */
 export interface DevIssuerOptions {
-  /** Its name. Default `https://dev-issuer.test`. */
+  /**
+   * A preset whose tokens these look like: `keycloak({ realm, audience })`. They have its issuer and audience, and the
+   * claims by which it tells users from machines. For `auth0`, `cognito`, `entra`, `hydra`, `keycloak`, `logto` and `okta`.
+   */
+  readonly like?: IssuerOptions | undefined
+  /** Its name. Default `https://dev-issuer.test`, or that of the preset. */
   readonly issuer?: string | undefined
-  /** Whom its tokens are for. Default `https://api.test`. */
+  /** Whom its tokens are for. Default `https://api.test`, or that of the preset. */
   readonly audience?: string | undefined
-  /** What its tokens are signed with. Default `ES256`. */
+  /** What its tokens are signed with. Default `ES256`; with `like`, `RS256`. */
   readonly algorithm?: DevAlgorithm | undefined
   /** The date its tokens are issued at, in milliseconds since 1970: `() => clock.date()` of a `manualClock()`. */
   readonly date?: (() => number) | undefined
 }
 
 /** An issuer for tests and for trying things out. */
-export interface DevIssuer {
+export interface DevIssuer<Options extends object = { readonly issuer: string; readonly audience: string }> {
   readonly issuer: string
+  /** The first that its tokens name; empty where those of a preset have none. */
   readonly audience: string
-  /** For `requireBearer()`: its name, audience and public key. Nothing is fetched. */
-  readonly options: { readonly issuer: string; readonly audience: string; readonly key: Jwk }
+  /** For `requireBearer()`: its name, audience and public key, or the preset with that key. Nothing is fetched. */
+  readonly options: Options & { readonly key: Jwk }
   /** Its public keys as a JWK Set: the one in use, and those before it. */
   readonly jwks: { readonly keys: readonly Jwk[] }
   /** While true, `serve()` answers 503. */
@@ -54,7 +63,7 @@ export interface DevIssuer {
   rotate(options?: { readonly withdrawn?: boolean | undefined }): void
   /** Serves the JWK Set on this machine, for tests of rotation and outages: `requireBearer(served.options)`. */
   serve(): Promise<{
-    readonly options: { readonly issuer: string; readonly audience: string; readonly jwksUri: string }
+    readonly options: Options & { readonly jwksUri: string }
     /** Stops serving. */
     close(): Promise<void>
     /** As `close()`: `await using served = await dev.serve()`. */
@@ -70,18 +79,25 @@ export interface DevIssuer {
  * app.use(requireBearer(dev.options))
  * await fetch(url, { headers: { authorization: `Bearer ${dev.token('ada', { scope: 'read' })}` } })
  */
-export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
-  const { issuer = 'https://dev-issuer.test', audience = 'https://api.test', date = () => Date.now() } = options
-  const { algorithm = 'ES256' } = options
-  let key = makeKey(algorithm)
+export function devIssuer(options: DevIssuerOptions & { readonly like: IssuerOptions }): DevIssuer<IssuerOptions>
+export function devIssuer(options?: DevIssuerOptions & { readonly like?: undefined }): DevIssuer
+export function devIssuer(options: DevIssuerOptions = {}): DevIssuer | DevIssuer<IssuerOptions> {
+  const { like, date = () => Date.now() } = options
+  const preset = like && tokensLike(like, options.issuer)
+  const { issuer = preset?.issuer ?? 'https://dev-issuer.test', algorithm = preset ? 'RS256' : 'ES256' } = options
+  const aud = options.audience ?? (preset ? preset.audience : 'https://api.test')
+  const [audience = ''] = [aud ?? []].flat()
+  const typ = preset ? preset.typ : 'at+jwt'
+  const common = like ? { ...like, jwksUri: undefined } : { issuer, audience }
+  let key = makeKey(algorithm, typ)
   let shown: readonly Jwk[] = [key.jwk]
 
-  const dev: DevIssuer = {
+  const dev: DevIssuer<IssuerOptions> = {
     issuer,
     audience,
     down: false,
     get options() {
-      return { issuer, audience, key: key.jwk }
+      return { ...common, key: key.jwk }
     },
     get jwks() {
       return { keys: shown }
@@ -89,7 +105,7 @@ export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
     token: (who, of) => signToken(key, claimsOf(who, of)),
     attack: (attack, who = 'ada') => attackToken(attack, key, claimsOf(who)),
     rotate({ withdrawn = false } = {}) {
-      key = makeKey(algorithm)
+      key = makeKey(algorithm, typ)
       shown = withdrawn ? [key.jwk] : [key.jwk, ...shown]
     },
     serve,
@@ -99,22 +115,27 @@ export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
   function claimsOf(who: string, of: DevTokenOptions = {}): Record<string, unknown> {
     const { kind = 'user', clientId, scope, claims, expiresInSec = 3_600 } = of
     const iat = Math.floor(date() / 1_000)
-    const client = clientId ?? (kind === 'user' ? 'dev-app' : who)
+    const app = clientId ?? (kind === 'user' ? (preset?.app ?? 'dev-app') : who)
+    const granted = typeof scope === 'object' ? scope.join(' ') : scope
+    const common = { iss: issuer, aud, iat, exp: iat + expiresInSec, jti: randomUUID() }
+    if (preset) {
+      if (kind === 'unauthenticated') {
+        throw optionError("kind is 'user' or 'client' with devIssuer({ like }); received 'unauthenticated'")
+      }
+      const holder = { isMachine: kind === 'client', who, app, scope: granted, issuer }
+      return { ...common, ...preset.claimsOf(holder), ...claims }
+    }
     return {
-      iss: issuer,
-      aud: audience,
-      sub: kind === 'user' ? who : client,
-      client_id: client,
-      iat,
-      exp: iat + expiresInSec,
-      jti: randomUUID(),
+      ...common,
+      sub: kind === 'user' ? who : app,
+      client_id: app,
       ...(kind === 'unauthenticated' && { [KIND_CLAIM]: kind }),
-      ...(scope !== undefined && { scope: typeof scope === 'string' ? scope : scope.join(' ') }),
+      ...(granted !== undefined && { scope: granted }),
       ...claims,
     }
   }
 
-  async function serve(): ReturnType<DevIssuer['serve']> {
+  async function serve(): ReturnType<DevIssuer<IssuerOptions>['serve']> {
     const server = createServer((_req, res) => {
       res.writeHead(dev.down ? 503 : 200, { 'content-type': 'application/json' })
       res.end(dev.down ? '' : JSON.stringify(dev.jwks))
@@ -126,7 +147,7 @@ export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
         server.close(() => resolve())
         server.closeAllConnections()
       })
-    const options = { issuer, audience, jwksUri: `http://127.0.0.1:${port}/keys` }
+    const options = { ...common, jwksUri: `http://127.0.0.1:${port}/keys` }
     return { options, close, [Symbol.asyncDispose]: close }
   }
 }

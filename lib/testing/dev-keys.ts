@@ -12,23 +12,25 @@ export interface DevKey {
   readonly algorithm: DevAlgorithm
   readonly privateKey: KeyObject
   readonly jwk: Jwk & { readonly kid: string }
+  /** `typ` of the tokens' headers. */
+  readonly typ: string | undefined
 }
 
 const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
 
 /** Makes a key pair: RSA of 2,048 bits, the algorithm's curve, Ed448 or Ed25519. */
-export function makeKey(algorithm: DevAlgorithm): DevKey {
+export function makeKey(algorithm: DevAlgorithm, typ: string | undefined): DevKey {
   const { privateKey, publicKey } = pairFor(algorithm)
   const kid = `dev-${randomBytes(4).toString('hex')}`
   const members = ownKey(publicKey).export({ format: 'jwk' })
   const jwk = { ...members, kid, alg: algorithm, use: 'sig' } as unknown as DevKey['jwk']
-  return { algorithm, privateKey, jwk }
+  return { algorithm, privateKey, jwk, typ }
 }
 
 /** Signs claims as they are, however wrong: as text, since jsonwebtoken would judge them. */
 export function signToken(key: DevKey, claims: object, header: object = {}): string {
-  const { algorithm, privateKey, jwk } = key
-  const head = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header }
+  const { algorithm, privateKey, jwk, typ } = key
+  const head = { alg: algorithm, ...(typ !== undefined && { typ }), kid: jwk.kid, ...header }
   if (algorithm !== 'EdDSA' && algorithm !== 'Ed25519' && algorithm !== 'Ed448')
     return sign(JSON.stringify(claims), privateKey, { algorithm, header: head })
   const input = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
