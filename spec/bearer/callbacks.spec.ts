@@ -127,3 +127,33 @@ describe('requireBearer() and a function that throws', () => {
     }
   })
 })
+
+/** As a promise of zone.js, which replaces the global one: it is no instance of the native Promise. */
+function foreign<Value>(value: Value): Promise<Value> {
+  const promised = new Promise<Value>((resolve) => setImmediate(resolve, value))
+  return { then: promised.then.bind(promised) } as Promise<Value>
+}
+
+describe('requireBearer() and a promise of another library', () => {
+  it('waits for keys, verify and tenants', async () => {
+    const tenants = { issuer: issuer.replace('dev-issuer', '{name}'), tenants: () => foreign(true) }
+    for (const options of [
+      { key: undefined, keys: () => foreign(dev.options.key) },
+      { key: undefined, verify: () => foreign({ aud: audience, sub: 'ada' }) },
+      tenants,
+    ]) {
+      assert.deepEqual(await asking(options), [200, 'let in'], Object.keys(options).join())
+    }
+  })
+
+  it('refuses by its answer', async () => {
+    const none = foreign(undefined)
+    for (const options of [
+      { key: undefined, keys: () => none },
+      { key: undefined, verify: () => none },
+      { issuer: issuer.replace('dev-issuer', '{name}'), tenants: () => foreign(false) },
+    ]) {
+      assert.equal((await asking({ ...options, warnings: false }))[0], 401, Object.keys(options).join())
+    }
+  })
+})
