@@ -117,7 +117,7 @@ export function tokensLike(like: IssuerOptions, issuer: string | undefined): Pre
   }
   const [first = ''] = [like.issuer ?? []].flat()
   const tenant = typeof like.tenants === 'function' ? undefined : like.tenants?.[0]
-  const named = issuer ?? (tenant === undefined ? first : first.replace(/\{[^}]*\}/, () => tenant))
+  const named = issuer ?? (tenant === undefined ? first : first.replace(/\{[^{}]*\}/, () => tenant))
   if (named.includes('{')) {
     throw optionError(
       `devIssuer({ like }) needs issuer, the name of one tenant, since tenants is a function: ${shown(first)} with a ` +
