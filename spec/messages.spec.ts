@@ -261,7 +261,7 @@ function warnings(t: TestContext, code: string): string[] {
 it('all wrong options of a call are named at once, a line each, and a guide once', () => {
   const options = { max: 100, keyGenerator: () => '', statusCode: 429, colour: 'red' }
   assert.throws(
-    () => throttle(options as never),
+    () => throttle(options),
     (err: Error) => {
       const lines = err.message.split('\n  nor ')
       assert.deepEqual(

@@ -24,7 +24,7 @@ async function asking(options: IssuerOptions) {
   const { url } = await serve(app)
   return async (token: string) => {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
-    return answer.ok ? (await answer.json()) : answer.status
+    return answer.ok ? await answer.json() : answer.status
   }
 }
 

@@ -116,14 +116,18 @@ describe('throttle() in a process that stands still', () => {
     return { child, notCharged }
   }
 
-  it('charges nobody for the time in which it was stopped', async (t) => {
+  it('charges nobody for the time in which it was stopped while its event loop waited', async (t) => {
     const { child, notCharged } = await start(t)
-    const missing = await notCharged(['/one', '/two'], async () => {
-      child.kill('SIGSTOP')
-      await sleep(2_000)
-      child.kill('SIGCONT')
-    })
-    // One that pays for its part would miss 1,000 ms.
+    let missing: number[] = []
+    // A signal may come while it runs JavaScript: that counts as a blocked event loop, and each misses 1,000 ms.
+    for (let i = 0; i < 5 && !missing.some((each) => each > 1_500); i++) {
+      missing = await notCharged(['/one', '/two'], async () => {
+        await sleep(100)
+        child.kill('SIGSTOP')
+        await sleep(2_000)
+        child.kill('SIGCONT')
+      })
+    }
     for (const each of missing) assert.ok(each > 1_500, `${each} of 2,000 ms not charged`)
   })
 
