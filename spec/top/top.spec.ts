@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { type TestContext, before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
@@ -39,12 +41,22 @@ function piped(to: string, ...args: string[]): Promise<{ code: number | null; st
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-/** An address of this machine that protected mode takes for another host. */
-function outerAddress(): string {
+/**
+ * Where protected mode refuses: a Redis at an address of this machine that it takes for another host. A machine with no
+ * address but loopback gets what Redis says, from a socket.
+ */
+async function guardedAddress(t: TestContext): Promise<string> {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   const outer = all.find(({ internal, family }) => !internal && family === 'IPv4')
-  assert.ok(outer, 'the machine has an IPv4 address beside 127.0.0.1')
-  return outer.address
+  if (outer !== undefined) {
+    const guarded = await startServer((dir, port) => ['--port', String(port), '--save', '', '--dir', dir])
+    t.after(() => guarded.stop())
+    return `${outer.address}:${guarded.port}`
+  }
+  const says = createServer((socket) => socket.end('-DENIED Redis is running in protected mode\r\n'))
+  t.after(() => says.close())
+  await once(says.listen(0, '127.0.0.1'), 'listening')
+  return `127.0.0.1:${(says.address() as AddressInfo).port}`
 }
 
 /** Runs it in a pseudo-terminal of that size: that of script(1), which every Linux has. */
@@ -290,9 +302,7 @@ describe('express-tollgate top', () => {
 
   for (const command of ['top', 'advise'])
     it(`${command} names protected mode where the server refuses clients of other hosts`, async (t) => {
-      const guarded = await startServer((dir, port) => ['--port', String(port), '--save', '', '--dir', dir])
-      t.after(() => guarded.stop())
-      const { code, stdout, stderr } = await top(command, '--redis', `redis://:hush@${outerAddress()}:${guarded.port}`)
+      const { code, stdout, stderr } = await top(command, '--redis', `redis://:hush@${await guardedAddress(t)}`)
       assert.deepEqual([code, stdout], [1, ''])
       assert.match(stderr, /^express-tollgate: Redis at [\d.]+:\d+ .*protected mode/)
       assert.equal(stderr.includes('hush'), false)
