@@ -129,7 +129,9 @@ describe('diagnostics channels', () => {
     const counted = Object.fromEntries(
       metrics.map(({ descriptor, dataPoints }) => [
         descriptor.name,
-        dataPoints.map(({ attributes, value }) => [...Object.values(attributes), value].join(' ')),
+        dataPoints.map(({ attributes, value }) =>
+          `${Object.values(attributes).map(String).join(' ')} ${value as number}`.trim(),
+        ),
       ]),
     )
     assert.deepEqual(counted, {
