@@ -178,6 +178,7 @@ describe('throttle() while Redis does not answer', () => {
     const commands = a.commands()
     assert.equal((await a.charge(4_001)).status, 200, 'decided while Redis hangs')
     assert.ok(a.commands() > commands, 'it asked')
+    await until(() => a.degraded())
     const asked = a.commands()
     assert.equal((await a.charge(0)).status, 429)
     assert.equal(a.commands(), asked, 'the next did not wait')
