@@ -13,8 +13,7 @@ export type ClerkOptions = {
        */
       readonly authorizedParties: readonly string[]
       /**
-       * Refuses tokens without `azp`, which Clerk leaves out where the app's requests have no `Origin`, as those of
-       * native apps. Default true.
+       * Refuses tokens without `azp`, which Clerk leaves out where the app's requests have no `Origin`. Default true.
        */
       readonly azpRequired?: boolean | undefined
       /** Takes sessions in which somebody acts as another user. Default false. */
@@ -64,10 +63,11 @@ export function clerk({
       issuer,
       ...(azpRequired && { clients: parties }),
       audience: { checkedBy: azpRequired ? 'clients' : 'issuer' },
-      checkClaims: ({ sts, act, azp, client_id }) =>
-        sts !== 'pending' &&
-        (impersonation || act === undefined) &&
-        parties.includes((client_id ?? azp ?? parties[0]) as string),
+      checkClaims: ({ sts, act, azp, client_id }) => {
+        const party = client_id ?? azp ?? undefined
+        const isListed = party === undefined || parties.includes(party as string)
+        return isListed && sts !== 'pending' && (impersonation || act === undefined)
+      },
       session: ({ sub, azp, client_id }) => (String(sub).startsWith('user_') ? user(sub, client_id ?? azp) : undefined),
     },
     more,
