@@ -18,7 +18,7 @@ const LAYERS_A_SECOND_UNWATCHED = 200
 /** Answers of look-ups that are kept, by method and path: a flood mostly asks for the same. */
 const LOOK_UPS_KEPT = 500
 
-/** Refusals belong together up to so long after a Retry-After: they have one beginning. */
+/** Refusals of one series: each follows at most this long after the Retry-After of the one before. */
 const RUN_MS = 60_000
 
 /** What one route cost. */

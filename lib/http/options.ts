@@ -39,7 +39,7 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
  */
 export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
 
-/** So many options are named where something else than an object was given, and so many wrong ones in one message. */
+/** The most options that one message names: those of a factory that received no object, or the wrong ones of a call. */
 const FEW = 8
 
 /**

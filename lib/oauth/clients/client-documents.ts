@@ -27,7 +27,7 @@ export class ClientDocuments {
    * The app, or undefined if its id is no URL of a document.
    *
    * @throws {OAuthError} invalid_client with the reason if the document says something wrong, or `accept` refuses the app;
-   *   503 or 429 if the document cannot be had now
+   *   503 or 429 if the document cannot be fetched now
    */
   async find(clientId: string, req: Request): Promise<StrangerClient | undefined> {
     if (!isDocumentUrl(clientId)) return undefined
@@ -46,7 +46,7 @@ export class ClientDocuments {
    * The keys at the `jwks_uri` of an app.
    *
    * @param isAgain a signature fits none of them: they are fetched again, at most every 30 s
-   * @throws {OAuthError} 503 or 429 if they cannot be had now
+   * @throws {OAuthError} 503 or 429 if they cannot be fetched now
    */
   keysAt(jwksUri: string, req: Request, isAgain: boolean): Promise<readonly KeyObject[]> {
     const read = (body: JsonObject) => {

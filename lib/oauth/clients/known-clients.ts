@@ -33,7 +33,7 @@ export class KnownClients {
   /**
    * The keys that an app signs with. @param isAgain a signature fits none of them: those at an address are fetched again
    *
-   * @throws {OAuthError} 503 or 429 if they cannot be had now
+   * @throws {OAuthError} 503 or 429 if they cannot be fetched now
    */
   async keysOf({ publicKeys = [], jwksUri }: KnownClient, req: Request, isAgain = false) {
     if (jwksUri === undefined) return publicKeys

@@ -17,7 +17,7 @@ const DAY_MS = 24 * 60 * 60_000
 const [LEAST_FRESH_MS, FRESH_MS, MOST_FRESH_MS] = [60_000, 300_000, DAY_MS]
 /** After a fetch that failed, until the next one. */
 export const AGAIN_MS = 30_000
-/** How long the last good copy counts beyond its freshness, while the document cannot be had (RFC 9111 §4.2.4). */
+/** How long the last good copy counts beyond its freshness, while the document cannot be fetched (RFC 9111 §4.2.4). */
 const STALE_MS = DAY_MS
 const LIMITS = { name: 'document', perAddress: 60, refusal: 'Too many apps have been looked up.' }
 
@@ -35,7 +35,7 @@ interface Known {
 /**
  * Documents at addresses that strangers gave: see {@link fetchDocument}. Each process keeps one for as long as its
  * `Cache-Control` says, a minute to a day; five minutes without one. It is fetched once for all who wait for it. While it
- * cannot be had, the last good copy counts for a day.
+ * cannot be fetched, the last good copy counts for a day.
  */
 export class StrangerDocuments {
   readonly #known = new Map<string, Known>()
@@ -55,8 +55,8 @@ export class StrangerDocuments {
    *
    * @param kind what `read` returns: `app`, `keys`
    * @param mostAgeMs an older copy is fetched again, though it is fresh
-   * @throws {OAuthError} 503 temporarily_unavailable if it cannot be had and there is no good copy; 429 if too many are
-   *   being fetched
+   * @throws {OAuthError} 503 temporarily_unavailable if it cannot be fetched and there is no good copy; 429 if too
+   *   many are being fetched
    */
   async find<T>(
     kind: string,

@@ -17,7 +17,7 @@ const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
 
 /** RFC 9068. Node takes 16 KiB of header fields, and a request has others. */
 const ACCESS_TOKEN: JwtKind = { typ: 'at+jwt', longest: 12_288 }
-/** Claims of so many bytes fit into a token, with its header and an RSA signature of 8,192 bits. */
+/** The most bytes of claims that fit into a token with its header and an RSA signature of 8,192 bits. */
 const LONGEST_CLAIMS = 7_800
 
 /** Begins opaque tokens of unauthenticated sessions, which are one character longer than others. */

@@ -1,10 +1,10 @@
 import { type AnswerFigures, GRANT_US, type Report } from './report'
 
-/** Time is granted ahead only for prices of at most one part of the limit in so many. */
+/** Time is granted ahead only for prices of at most a twentieth of the limit. */
 const LARGE_PART = 20
-/** A subject that comes again within the lease is granted its latest price so many times, and one place. */
+/** A subject that comes again within the lease is granted twice its latest price, and one place. */
 const STANDING = 2
-/** A standing grant is for prices of at most one part of the limit in so many: it keeps time from other processes. */
+/** A standing grant keeps time from other processes, so it is only for prices of at most a hundredth of the limit. */
 const STANDING_PART = 100
 
 /** Time and places that the store has granted ahead of need, and what requests ask for from tick to tick. */

@@ -32,7 +32,7 @@ export type WaitEnd = 'start' | 'gone' | 'closed' | RefusalReason
 export interface LoadShedding {
   /** Whether a new request is refused. @param request stands for it in all of its throttles */
   refuses(request: object, subject: string, priceUs: number): boolean
-  /** A request that was let in has ended, and took so much in place of its price. */
+  /** A request that was let in has ended. @param us what it took, in place of its price */
   took(request: object, subject: string, us: number): void
 }
 

@@ -1,6 +1,6 @@
 import type { Hold } from './hold'
 
-/** A line asks again so soon. */
+/** Longest time until a line asks again. */
 const ASK_US = 100_000
 
 /** Requests of an account that wait, first come, first served. */

@@ -3,7 +3,7 @@ import { NO_STRAIN, type WindowTotals, debtAfter, strainAfter } from './rollover
 
 /** What earlier windows of a subject left to the present one. */
 export class Past {
-  /** The subject's overshoot in earlier windows, in hundredths of a limit: so many times fewer places. */
+  /** The subject's overshoot in earlier windows, in hundredths of a limit: it divides the number of places. */
   strain = NO_STRAIN
   /** Overshoot of the last window that counts in this one. */
   carriedUs = 0

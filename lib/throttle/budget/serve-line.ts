@@ -2,7 +2,7 @@ import type { Account } from './account'
 import { decideWaiting } from './decide'
 import type { Hold, WaitEnd } from './hold'
 
-/** Requests that may wait over all subjects; a line of so many is never cut, whatever strangers ask. */
+/** The most requests that wait over all subjects; and the longest line that is never cut, whatever strangers ask. */
 const MOST_WAITING = 4_096
 const NEVER_CUT = 8
 
@@ -22,7 +22,7 @@ export function makeRoom(lines: Iterable<Account>): void {
   last.heard?.('queue')
 }
 
-/** A request that needs the store waits so long for answers that come late; and for the first of a process. */
+/** How long a request that needs the store waits for an answer that comes late; and for the first of a process. */
 const LATE_US = 1_000_000
 const START_US = 250_000
 
@@ -78,7 +78,7 @@ export function endLine(account: Account): void {
   endSome(account, () => 'closed')
 }
 
-/** @param decide says what becomes of a hold, before which so many newcomers stay in line */
+/** @param decide says what becomes of a hold; `before` is the number of newcomers that stay in line before it */
 function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
   const ended: [Hold, WaitEnd][] = []
   const staying: Hold[] = []

@@ -6,11 +6,11 @@ import { accountOf } from './window'
 /** How often the event loop is looked at while requests are in flight. */
 const TICK_MS = 10
 const TICK_US = TICK_MS * 1_000
-/** The loop stood still where a look comes so much later than the one before. */
+/** The loop stood still if a look comes later than this after the one before. */
 const STALL_US = TICK_US + 20_000
 /**
- * The process was stopped (SIGSTOP, a laptop's lid) if the loop stood still for so long, and waited for events nearly all
- * the while, though a timer was due.
+ * A process that stands still for longer was stopped (SIGSTOP, a laptop's lid), if its loop waited for events during this
+ * part of the time, though a timer was due.
  */
 const PAUSE_US = 1_000_000
 const PAUSE_IDLE = 0.9

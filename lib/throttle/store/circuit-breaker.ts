@@ -1,10 +1,10 @@
-/** It opens after so long without any answer, or three deadlines where those are longer. */
+/** It opens after this time without any answer, or after three deadlines where those are longer. */
 const SILENT_US = 250_000
 const SILENT_DEADLINES = 3
-/** It opens, too, when no answer came in time for so long, or for eight deadlines: the server is too far away. */
+/** It opens, too, when no answer came in time for this long, or for eight deadlines: the server is too far away. */
 const LATE_US = 2_000_000
 const LATE_DEADLINES = 8
-/** It closes when heartbeats were answered for so long. */
+/** It closes when heartbeats were answered for this long. */
 const GOOD_US = 1_000_000
 
 /**

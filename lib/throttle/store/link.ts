@@ -15,7 +15,7 @@ import type { Beat, StoreServer } from './store'
 
 /** Reports in one command. */
 const TOGETHER = 100
-/** While so many commands are under way, further reports wait for an answer; so many reports go all the same. */
+/** Commands under way beyond which reports wait for an answer; and reports that do not wait, since they fill a command. */
 const UNDER_WAY = 2
 const FULL = 16
 /** Reports that nobody waits for, at one tick: requests that wait are not to wait behind them. */
