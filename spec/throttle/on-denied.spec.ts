@@ -32,7 +32,8 @@ describe('throttle({ onDenied }) that calls next() without an error', () => {
         assert.deepEqual([status, headers.get('x-over'), headers.get('retry-after')], [200, 'yes', null])
         for (const one of throttles) {
           const spentMs = (await one.usage('ada'))[0]?.spentMs ?? 0
-          assert.ok(spentMs >= n * 1_500 && spentMs < n * 1_500 + 1_000, `${spentMs} ms after ${n} requests`)
+          // A slow machine takes time itself, and an hour gives some back.
+          assert.equal(Math.round(spentMs / 1_500), n, `${spentMs} ms after ${n} requests`)
         }
       }
     })
