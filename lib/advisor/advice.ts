@@ -9,7 +9,7 @@ export interface Advice {
   readonly windowMs: number
   /** The present limit; null where it depends on the request. */
   readonly limitMs: number | null
-  /** The figures are of windows that ended in so many hours, the present one included. */
+  /** Hours of the figures: windows that ended in the present hour and those before it. */
   readonly hours: number
   /** Subjects times windows in which they used time: 10 users in each of 60 windows are 600. */
   readonly subjectWindows: number

@@ -4,7 +4,7 @@ const HOUR_US = 3_600_000_000
 /** A week, so that days can be compared. */
 export const HOURS_KEPT = 168
 
-/** Windows that are open at once may end so many hours apart: the longest is 31 days. */
+/** Hours between the ends of windows that are open at once, at most: the longest window is 31 days. */
 export const OPEN_HOURS = 744
 
 /** The hour that a window belongs to: that of its end, so every process counts it to the same. */

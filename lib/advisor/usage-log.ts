@@ -99,7 +99,7 @@ export class UsageLog {
   /**
    * What was counted over all processes.
    *
-   * @param hours so many, the present one included: 1 to 168; and those in which open windows end
+   * @param hours the present one and those before it, 1 to 168; hours in which open windows end are read beside them
    * @param windowMs how long a window is
    * @throws {Error} where the store does not answer within two seconds
    */

@@ -49,7 +49,7 @@ const FOR_OTHERS: ReadonlyMap<unknown, string> = new Map([
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
   keys_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause, 'documents')
-    return `the keys of the issuer ${shown(issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
+    return `the keys of the issuer ${shown(issuer)} cannot be loaded: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
   /** With a cause, the issuer may publish the key, and it is not used. */

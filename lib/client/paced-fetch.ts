@@ -38,7 +38,7 @@ export interface Retry {
 
 /** The first wait where a 503 does not say how long; doubled from there on. */
 const BACK_OFF_MS = 500
-/** After a pause that the service named, so much more at most, so that not everybody comes at once. */
+/** The most that is added by chance to a pause that the service named, so that not everybody comes at once. */
 const JITTER_MS = 50
 /** Origins whose budgets are remembered. Those without a request under way make room, the one used longest ago first. */
 const MOST_ORIGINS = 100

@@ -8,7 +8,7 @@ const MOST_ROUTES = 1_000
 const MOST_WINDOWS = 64
 /** The weight of the last request in the moving averages. */
 const WEIGHT = 0.2
-/** What is left must do for everybody's requests so many times over. */
+/** What is left must suffice twice for everybody's requests. */
 const MARGIN = 2
 
 /** Others who spend no more than this have no more influence on what may be sent. */

@@ -1,6 +1,6 @@
 import type { ToldWindow } from './response-fields'
 
-/** Others hear of what is left as late as this client does, and act upon it: their rate fades over so many delays. */
+/** Others hear of what is left as late as this client does, and slow down: their rate fades over three such delays. */
 const FADES_IN_DELAYS = 3
 const FADES_AT_LEAST_MS = 20
 /** No more of what was left is taken for spent by others until they are seen to have spent it. */

@@ -48,7 +48,7 @@ export interface LookUp {
  * The route that a request would have reached, named as {@link routeName} does: it was refused before it was routed.
  *
  * @param lookUp is counted down by the layers tried
- * @returns undefined where the app has no such route, or it was not found with so many layers
+ * @returns undefined where the app has no such route, or `lookUp.layers` of them did not reach it
  */
 export function routeAskedFor(req: Request, lookUp: LookUp): string | undefined {
   const path = req.baseUrl + req.path

@@ -4,7 +4,7 @@ import type { Clock } from './clock'
 const LATE_MS = 5
 /** The deadline is then moved by this: the question may not have been sent before the loop went on. */
 const GRACE_MS = 35
-/** A loop that is blocked again and again moves a deadline so many times at most. */
+/** A deadline moves this often at most, where the loop is blocked again and again. */
 const MOST_GRACES = 20
 
 /**

@@ -18,7 +18,7 @@ const READ_AT_A_LOOK = 5_000
 const SCANS_AT_A_LOOK = 250
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
 const AT_ONCE = 200
-/** Redis is taken not to answer after so long. */
+/** Redis counts as away without an answer for this long. */
 const PATIENCE_MS = 3_000
 const ONCE = {
   ...{ lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS },

@@ -21,10 +21,10 @@ const EVERYBODY_ELSE = 'network:*'
 const LINE_MS = 25
 /** How often running requests are looked at whose handler has the signal. */
 const WATCH_MS = 125
-/** The last figures are reported for so long at most, with a pause where no answer came. */
+/** On close, the last figures are reported until this has passed, with a pause after each report without an answer. */
 const CLOSING_MS = 3_000
 const CLOSING_PAUSE_MS = 100
-/** A request that uses the signal is asked to stop when its subject has used so many limits. */
+/** The signal asks a request to stop when its subject has used twice its limit. */
 const OVERRUN_LIMITS = 2
 
 type Hold = AnyHold<Account>

@@ -19,7 +19,7 @@ import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
 import type { SubjectFunction } from './subject'
 
 /**
- * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
+ * An amount of processing time for each window of real time, and what counts. Throttles over one store share the window of a name;
  * their limits, windows and `carryOvershoot` must be equal.
  */
 export interface Policy {

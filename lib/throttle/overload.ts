@@ -13,13 +13,13 @@ const LEAST_SHARE = 0.02
 const [PACE, MOST_FALL] = [0.1, 0.3]
 /** An overload that the app tells of is as late as this many `loopDelayMs`. */
 const TOLD_LATENESS = 2
-/** A loop that is late by less than this part of `loopDelayMs`, so many steps in turn, has nothing to do. */
+/** The loop is idle after two steps in turn with a delay below this part of `loopDelayMs`. */
 const [CALM, CALM_STEPS] = [0.1, 2]
 /** How much less is let in during a turn that is late already. */
 const LATE_TURN = 8
 /** A request counts as this at least. */
 const LEAST_US = 100
-/** The end is told after so long. */
+/** The end of an overload is told when the share has been 1 for this long. */
 const OVER_MS = 10_000
 
 /**

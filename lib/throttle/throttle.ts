@@ -52,7 +52,7 @@ export interface Throttle extends Middleware {
    * @throws {RangeError} naming the option that is out of its range
    */
   advise(options?: {
-    /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
+    /** Hours of the figures: windows that end in the present hour and those before it. 1 to 168. Default 24. */
     readonly hours?: number | undefined
     /** Candidate limits in milliseconds, 1 to 32 × the longest `windowMs` each. Default: 0.5, 1, 2 and 5 times the present one. */
     readonly limitsMs?: readonly number[] | undefined

@@ -53,7 +53,7 @@ describe('requireBearer() tells the operator', () => {
       const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
       assert.equal((await ask(token())).status, 503)
       const [said = '', ...more] = await flushed()
-      assert.ok(said.startsWith(`the keys of the issuer '${issuer}' cannot be had: ${issuer}/keys `), said)
+      assert.ok(said.startsWith(`the keys of the issuer '${issuer}' cannot be loaded: ${issuer}/keys `), said)
       assert.match(said, message)
       assert.deepEqual(more, [])
       const why = said.slice(said.indexOf(`: ${issuer}`), said.indexOf('. Requests'))
@@ -92,10 +92,10 @@ describe('requireBearer() tells the operator', () => {
       clock.advance(afterMs)
       for (let i = 0; i < 3; i++) assert.equal((await ask(token(a, { iss: issuer }))).status, 503)
       const said = await flushed()
-      const all = `the keys of the issuer '${issuer}' cannot be had: ${metadata}. Requests get 503 meanwhile: ${remedy}`
+      const all = `the keys of the issuer '${issuer}' cannot be loaded: ${metadata}. Requests get 503 meanwhile: ${remedy}`
       assert.deepEqual(said, Array(warnings).fill(all), `after ${afterMs} ms`)
     }
-    await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be had: ${metadata}: ${remedy}`))
+    await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be loaded: ${metadata}: ${remedy}`))
   })
 
   const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
@@ -136,10 +136,10 @@ describe('requireBearer() tells the operator', () => {
         Promise.reject(new TypeError('fetch failed', { cause: new Error('inner', { cause: reset }) }))
       const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
       const why = `${issuer}/keys could not be fetched (${code})`
-      await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be had: ${why}: ${remedy}`))
+      await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be loaded: ${why}: ${remedy}`))
       assert.equal((await ask((await serveIssuer(a)).token(a, { iss: issuer }))).status, 503)
       assert.deepEqual(await flushed(), [
-        `the keys of the issuer '${issuer}' cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`,
+        `the keys of the issuer '${issuer}' cannot be loaded: ${why}. Requests get 503 meanwhile: ${remedy}`,
       ])
     }
   })
@@ -166,7 +166,7 @@ describe('requireBearer() tells the operator', () => {
     const { ask } = await api({ issuer })
     assert.equal((await ask(token())).status, 503)
     assert.deepEqual(await flushed(), [
-      `the keys of the issuer '${issuer}' cannot be had: its JWK Set has no key. Requests get 503 meanwhile: ` +
+      `the keys of the issuer '${issuer}' cannot be loaded: its JWK Set has no key. Requests get 503 meanwhile: ` +
         'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret',
     ])
   })
@@ -186,7 +186,7 @@ describe('requireBearer() tells the operator', () => {
     ] as const) {
       const { issuer } = await failing(status)
       const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
-      const message = `the keys of the issuer ${issuer} cannot be had: ${issuer}/keys answered ${status}: ${remedy}`
+      const message = `the keys of the issuer ${issuer} cannot be loaded: ${issuer}/keys answered ${status}: ${remedy}`
       await assert.rejects(bearer.ready(), says(message))
     }
   })
@@ -317,7 +317,7 @@ describe('requireBearer() tells the operator', () => {
       for (let i = 0; i < 2; i++) await ask(token)
       return (await flushed()).map((message) => message.replace(/ (was|answered) (refused|\d+).*/, ' $2'))
     }
-    const why = (status: number) => `the keys of the issuer '${one.issuer}' cannot be had: ${one.issuer}/keys ${status}`
+    const why = (status: number) => `the keys of the issuer '${one.issuer}' cannot be loaded: ${one.issuer}/keys ${status}`
     for (const [status, said] of [
       [503, [why(503)]],
       [404, [why(404)]],

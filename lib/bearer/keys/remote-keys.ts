@@ -122,20 +122,20 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   async function ready(): Promise<void> {
     if (!isUsable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh(APP)
-    if (!isUsable() || isEmpty()) throw notToBeHad()
+    if (!isUsable() || isEmpty()) throw notLoaded()
   }
 
   async function reload(): Promise<void> {
     await flight
     retryAt = -Infinity
     await refresh(APP)
-    if (failures > 0 || isEmpty()) throw notToBeHad()
+    if (failures > 0 || isEmpty()) throw notLoaded()
   }
 
-  function notToBeHad(): Error {
+  function notLoaded(): Error {
     const cause = problem ?? noKey()
     const { why, remedy } = fetchFailure(cause, 'documents')
-    return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause })
+    return new Error(`the keys of the issuer cannot be loaded: ${why}: ${remedy}`, { cause })
   }
 
   /** Whether the set, once fetched, has no usable key where it needs one. */

@@ -39,7 +39,7 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   return now < hold.waitsUntil ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
 }
 
-/** Whether the store, or this process, has considered so many of those who wait. */
+/** Whether the store, or this process, has considered the first `count` requests that wait. */
 function isConsidered(account: Account, count: number): boolean {
   let hold = account.line.first
   for (let n = 1; n < count && hold !== undefined; n++) hold = hold.behind

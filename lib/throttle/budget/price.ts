@@ -1,8 +1,8 @@
 /** An unknown route is priced at half the limit, but at most at this. Microseconds. */
 const COLD_MOST_US = 3_000_000
 /**
- * Once a subject has made so many requests on a route, its price there rests on them alone: on the latest so many, or up
- * to twice as many. Fewer would say little of the next one: of those that come at once the shortest end first.
+ * From eight requests of a subject on a route on, its price there rests on its latest eight to sixteen alone. Fewer would
+ * say little of the next one: of requests that come at once the shortest end first.
  */
 const OWN_SAMPLES = 8
 /** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
@@ -10,7 +10,7 @@ const ROUTE_SUBJECTS = 32
 const ROUTE_ROBUST_FROM = 4
 /** Routes whose history is kept of each subject. */
 const MOST_ROUTES_OF_SUBJECT = 8
-/** The share of a route's subjects whose price is left out: one in so many, rounded up. */
+/** The route's price leaves out one subject in eight, rounded up: those with the highest figures. */
 const OUTLIERS = 8
 
 /** The window that a route's requests ask after another one, with the terms that the latest of them had there. */
@@ -106,9 +106,9 @@ class OwnHistory {
 export type Histories = OwnHistory | undefined
 
 /**
- * What a request is expected to take at most, so that so much can be held while it runs: by the subject's own history
- * on the route, else by a figure of the route in which each subject counts once, else cold. Nobody moves another
- * subject's price by more than one subject among the route's latest can. Whole microseconds, at most `limitUs`.
+ * What a request is expected to take at most, and so what is held while it runs. It follows the subject's own history on
+ * the route, else a figure of the route in which each subject counts once, else a guess. So no subject moves the price of
+ * another by more than one figure among the route's latest. Whole microseconds, at most `limitUs`.
  */
 export function priceOf(route: RoutePrice, histories: Histories, limitUs: number): number {
   const own = historyOf(route, histories)

@@ -1,12 +1,12 @@
 /** An active account is looked at this often. */
 export const TICK_US = 125_000
-/** The store counts what is granted ahead for so long after the report that asked for it. */
+/** The store counts a grant ahead for this long after the report that asked for it. */
 export const LEASE_US = 6_000_000
-/** The process uses it for so long after it has sent that report. */
+/** The process uses the grant for this long after it has sent that report. */
 export const GRANT_US = 5_000_000
-/** A request whose time stands still is told anew so often. */
+/** A report about a request whose stopwatch stands still follows the last one after this. */
 export const PARKED_US = 2_000_000
-/** The store counts a hold for so long after it should have ended: two ticks. */
+/** The store counts a hold for two ticks after its expected end. */
 export const GRACE_US = 250_000
 
 /** What is the same in all reports of an account. */

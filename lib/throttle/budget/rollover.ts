@@ -2,10 +2,11 @@
 const STRAIN_KEPT = 2 ** (-1 / 8)
 /** Strain is counted in hundredths of a limit. This is none. */
 export const NO_STRAIN = 100
-/** So little strain is forgotten with its window. */
+/** Strain below this ends with its window. */
 const STRAIN_FORGOTTEN = 105
-/** What a window leaves is kept for so many windows at most, and for so long: a week. Microseconds. */
+/** Windows in which strain and debt of an earlier one count at most. */
 const MOST_WINDOWS = 32
+/** Strain and debt are kept for a week at most. Microseconds. */
 const MOST_US = 7 * 86_400_000_000
 
 /** What a window comes to, over all processes. Whole microseconds where nothing else is said. */
@@ -22,7 +23,8 @@ export interface WindowTotals {
 }
 
 /**
- * Overshoot of earlier windows in the window that opens next: a subject has so many times fewer places.
+ * Strain of the window that opens next, by the overshoot of earlier ones. A strain of 300 leaves a subject a third of its
+ * places.
  *
  * @param missed windows that passed since without the subject
  * @returns whole hundredths of a limit, at least 100

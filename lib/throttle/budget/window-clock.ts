@@ -55,7 +55,7 @@ export interface Server {
   readonly isDown: boolean
   /** It is down, since the process has started a moment ago and has not heard it yet. */
   readonly isStarting: boolean
-  /** A request waits for its answer so long, in µs. */
+  /** The longest wait of a request for its answer, in µs. */
   readonly deadlineUs: number
   /** Since when, in µs of the process's clock. */
   readonly downSince: number

@@ -1,6 +1,6 @@
 import type { OverloadMessage } from '../events'
 
-/** A process that sheds load says so for so long with each heartbeat. */
+/** Each heartbeat of a process that sheds load says so for this long. */
 const SAID_MS = 3_000
 
 /**

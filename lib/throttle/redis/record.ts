@@ -117,7 +117,7 @@ function figuresOf(report: Report): number[] {
 /**
  * Reads what sync.lua returns.
  *
- * @throws {Error} where it is no answer to so many reports
+ * @throws {Error} where it has not one answer for each of the keys
  */
 export function readAnswers(keys: readonly string[], reply: unknown): Answer[] {
   const [packed, ...causes] = Array.isArray(reply) ? (reply as unknown[]) : []

@@ -6,7 +6,7 @@ import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
 import { addUsage, readUsage, usageKey } from './redis-usage'
 
-/** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
+/** Tags tried to find one in a slot of a master. A master with few slots may have none among them, and no canary then. */
 const TAGS_TRIED = 200_000
 
 /** The accounts of a Cluster: those of a subject are in one slot, and each master is watched by itself. */

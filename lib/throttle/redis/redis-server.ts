@@ -9,7 +9,7 @@ import { LIVING_MS, ONLY_TAG, livingKey, packReports, readAnswers, shortName, wi
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
-/** The keys of heartbeats live so long without one. */
+/** The keys of heartbeats expire this long after the last one. */
 const KEPT_MS = 60_000
 const TOGETHER = 100
 const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
@@ -22,7 +22,7 @@ export interface Keys {
   readonly process: string
   /** A window's hash keeps its subject's name. */
   readonly keepSubjects: boolean
-  /** A request waits for an answer so long. */
+  /** The longest wait of a request for an answer. */
   readonly deadlineMs: number
 }
 

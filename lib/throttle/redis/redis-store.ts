@@ -12,7 +12,7 @@ import { addUsage, readUsage, usageKey } from './redis-usage'
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS =
   '+evalsha +eval +time +hgetall +hmget +hset +hincrby +zadd +zremrangebyscore +zcard +get +set +del +pexpireat'
-/** A server that says nothing for so long is connected to anew; a decision's deadline is shorter. */
+/** The client connects anew to a server that is silent for this long. A decision's deadline is shorter. */
 const SILENT_MS = 800
 
 /** Options of {@link redisStore}. */

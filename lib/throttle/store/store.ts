@@ -27,7 +27,7 @@ export interface AccountStore extends UsageStore {
   readonly keeps?: string
   /** How a subject's name in the store comes about. Default: SHA-256. */
   readonly digest?: SubjectDigest | undefined
-  /** A request waits for an answer so long, in milliseconds. Default 70. */
+  /** The longest wait of a request for an answer, in milliseconds. Default 70. */
   readonly deadlineMs?: number
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>

@@ -95,7 +95,7 @@ describe('bearer.ready() of an issuer without metadata', () => {
       `${origin}${OPENID}/t names another issuer: 'https://other.test'`,
       `${origin}/t${OAUTH} names no issuer`,
     ]
-    const keys = `the keys of the issuer ${issuer} cannot be had: ${said.join('; ')}`
+    const keys = `the keys of the issuer ${issuer} cannot be loaded: ${said.join('; ')}`
     await assert.rejects(bearer.ready(), says(`${keys}: set issuer to the name that its metadata say`))
   })
 

@@ -67,16 +67,16 @@ describe('requireBearer() with an issuer of many tenants, each with keys of its 
     keys.ajax = before
     serving.delete('ajax')
     await assert.rejects(bearer.reload(), ({ message }: Error) => {
-      return message.startsWith(`the keys of the issuer ${issuer}/ajax cannot be had: ${issuer}/ajax/keys answered 404`)
+      return message.startsWith(`the keys of the issuer ${issuer}/ajax cannot be loaded: ${issuer}/ajax/keys answered 404`)
     })
     assert.deepEqual(shown().length, 2) // the keys known before remain valid
   })
 
-  it('is not ready while the keys of a listed tenant cannot be had', async () => {
+  it('is not ready while the keys of a listed tenant cannot be loaded', async () => {
     const { issuer, bearer, serving } = await tenants({ tenants: ['acme', 'ajax'] })
     serving.delete('acme')
     await assert.rejects(bearer.ready(), {
-      message: new RegExp(`^the keys of the issuer ${issuer}/acme cannot be had`),
+      message: new RegExp(`^the keys of the issuer ${issuer}/acme cannot be loaded`),
     })
   })
 

@@ -86,7 +86,7 @@ describe('requireBearer() with keys from the issuer', () => {
     clock.advance(2_000) // from then on an unknown key is asked for at once
     assert.deepEqual([(await ask(token(a))).status, (await ask(token(b))).status], [401, 200])
     state.down = true
-    await assert.rejects(bearer.reload(), /the keys of the issuer http.+ cannot be had: .+ answered 503: see the log/)
+    await assert.rejects(bearer.reload(), /the keys of the issuer http.+ cannot be loaded: .+ answered 503: see the log/)
     assert.equal((await ask(token(b))).status, 200)
     state.down = false
     await bearer.reload() // asks again at once, whatever was decided after the failure
@@ -159,7 +159,7 @@ describe('requireBearer() with keys from the issuer', () => {
       assert.equal((await ask(token())).status, 503)
       await assert.rejects(bearer.ready(), (err: Error) => {
         assert.ok(
-          err.message.startsWith(`the keys of the issuer ${issuer} cannot be had: ${(err.cause as Error).message}`),
+          err.message.startsWith(`the keys of the issuer ${issuer} cannot be loaded: ${(err.cause as Error).message}`),
         )
         return why.test((err.cause as Error).message)
       })
