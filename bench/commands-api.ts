@@ -65,7 +65,9 @@ async function serve(load: CommandsLoad): Promise<CommandsCount> {
   subscribe('express-tollgate:degraded', () => void outages++)
   const store = counting(redisStore(load.redis), (n) => (syncs += n)) as ReturnType<typeof redisStore>
   const throttled = throttle({
-    ...{ limitMs: load.limitMs, windowMs: 60_000, store },
+    limitMs: load.limitMs,
+    windowMs: 60_000,
+    store,
     subject: (req) => String(req.headers.user),
   })
   const app = express()

@@ -155,7 +155,9 @@ const typescript = `typescript@${pinned.typescript}`
 
 const jest = install('ts-jest', ['express@5', 'jest@30', 'ts-jest@29', '@types/jest@30', typescript, ...types])
 const jestOptions = {
-  ...{ strict: true, esModuleInterop: true, isolatedModules: true },
+  strict: true,
+  esModuleInterop: true,
+  isolatedModules: true,
   target: 'es2022',
   module: 'node20',
 }

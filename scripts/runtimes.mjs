@@ -9,7 +9,10 @@ const arm = process.arch === 'arm64'
 const RUNTIMES = [
   { name: 'bun', version: '1.4.5', from: `@oven/bun-linux-${arm ? 'aarch64' : 'x64'}`, path: 'bin/bun', args: ['run'] },
   {
-    ...{ name: 'deno', version: '2.9.6', from: `@deno/linux-${arm ? 'arm64' : 'x64'}-glibc`, path: 'deno' },
+    name: 'deno',
+    version: '2.9.6',
+    from: `@deno/linux-${arm ? 'arm64' : 'x64'}-glibc`,
+    path: 'deno',
     args: ['run', '--allow-all', '--node-modules-dir=manual'],
   },
 ]

@@ -9,8 +9,14 @@ const changedAt = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?
 const isSource = (file) => /(?<!\.d)\.ts$/.test(file) && !/[\\/](node_modules|\.cache)[\\/]/.test(file)
 const madeOf = (file) => join(root, '.cache/js', relative(root, file).replace(/\.ts$/, '.js'))
 const optionsOf = (sourcefile) => ({
-  ...{ sourcefile, loader: 'ts', format: 'cjs', platform: 'node', target: 'node20', keepNames: true },
-  ...{ sourcemap: 'external', tsconfigRaw: { compilerOptions: { alwaysStrict: true } } },
+  sourcefile,
+  loader: 'ts',
+  format: 'cjs',
+  platform: 'node',
+  target: 'node20',
+  keepNames: true,
+  sourcemap: 'external',
+  tsconfigRaw: { compilerOptions: { alwaysStrict: true } },
 })
 
 /** The package by its own name is its source, as tsconfig.json's `paths` say. */

@@ -49,7 +49,10 @@ app.all('/passkeys', async (req, res) => {
   }
   const { username: userName } = await users.findUser(userId)
   const options = await webauthn.generateRegistrationOptions({
-    ...{ rpName: 'Example', rpID, userName, userID: Buffer.from(userId) },
+    rpName: 'Example',
+    rpID,
+    userName,
+    userID: Buffer.from(userId),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })
   req.session.challenge = options.challenge

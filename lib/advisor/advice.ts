@@ -73,13 +73,19 @@ export function adviceOf(
   const base = limitMs ?? quantileMs(0.99)
   const refusedRequests = Math.max(0, record.refused)
   return {
-    ...{ window, windowMs, limitMs, hours },
+    window,
+    windowMs,
+    limitMs,
+    hours,
     subjectWindows: totals.count,
     processingMs: Math.round(totals.us / 1_000),
     refusedRequests,
     warning: isDryRun || refusedRequests === 0 ? undefined : warningOf(refusedRequests),
     quantilesMs: {
-      ...{ p50: quantileMs(0.5), p90: quantileMs(0.9), p99: quantileMs(0.99), p999: quantileMs(0.999) },
+      p50: quantileMs(0.5),
+      p90: quantileMs(0.9),
+      p99: quantileMs(0.99),
+      p999: quantileMs(0.999),
       max: quantileMs(1),
     },
     limits: (limitsMs ?? CANDIDATES.map((factor) => factor * base)).map((one) => limitAdvice(totals, one)),

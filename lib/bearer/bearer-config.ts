@@ -113,7 +113,15 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     deny: defined({ onDenied, errorFormat, dialect }),
     tokenFrom: tokenSources(values.tokenFrom) as TokenSources,
     acr: [values.acr].flat(),
-    ...{ scope, optional, revocation, dpop, nowSec, clockToleranceSec, takesRoles, mark, maxTokenLength },
+    scope,
+    optional,
+    revocation,
+    dpop,
+    nowSec,
+    clockToleranceSec,
+    takesRoles,
+    mark,
+    maxTokenLength,
     warn: warnings ? issuerWarnings(clock) : () => undefined,
   }
 }

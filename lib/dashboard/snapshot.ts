@@ -118,7 +118,10 @@ export function overview(
     dryRun: activity.isDryRun,
     subjects,
     totals: {
-      ...{ subjects: subjects.length, spentMs: sum('spentMs'), holdMs: sum('holdMs'), running: sum('running') },
+      subjects: subjects.length,
+      spentMs: sum('spentMs'),
+      holdMs: sum('holdMs'),
+      running: sum('running'),
       more: fromRedis && shared.more,
     },
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },

@@ -21,7 +21,10 @@ const AT_ONCE = 200
 /** Redis counts as away without an answer for this long. */
 const PATIENCE_MS = 3_000
 const ONCE = {
-  ...{ lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS },
+  lazyConnect: true,
+  maxRetriesPerRequest: 0,
+  connectTimeout: PATIENCE_MS,
+  commandTimeout: PATIENCE_MS,
   enableReadyCheck: false, // by INFO, which a hosted server may not have
 }
 

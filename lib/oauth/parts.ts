@@ -62,15 +62,30 @@ export function sharedParts(settings: ServerSettings) {
   const notices = new LogoutNotices(issuer, settings.clients, records, keyring, clock, sessionMs)
   const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: new URL(issuer).origin }
   return {
-    ...{ issuer, clock, log, acr, login, loginEvents, tokenFrom, requirePushedRequests, registration },
-    ...{ records, keyring, seal, revocations, cookies, sessions },
+    issuer,
+    clock,
+    log,
+    acr,
+    login,
+    loginEvents,
+    tokenFrom,
+    requirePushedRequests,
+    registration,
+    records,
+    keyring,
+    seal,
+    revocations,
+    cookies,
+    sessions,
     /** The strength of every login; undefined where the app's own page says it. */
     everyAcr: login ? undefined : acr,
     /** The active website session of a request's browser. */
     sessionOf: (req: Request) => sessions.find(cookies.read(req.headers.cookie, 'session')),
     audience: accessTokens.audience,
     sessionSec: session.lifetimeSec,
-    ...{ users, consents, notices },
+    users,
+    consents,
+    notices,
     end: ending({ consents, notices, revocations, sessions }),
     documents: new StrangerDocuments(registration?.fetch, records, clock),
     registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
@@ -94,7 +109,9 @@ export function dialectParts(settings: ServerSettings, shared: SharedParts, dial
   const defaultGrants: readonly GrantName[] = ['authorization_code', ...(hasService ? [SERVICE_GRANT] : [])]
   const clients = new KnownClients(settings.clients, documents && { registered, documents }, defaultGrants)
   return {
-    ...{ identity, clients, hasService },
+    identity,
+    clients,
+    hasService,
     isRealmNeeded: !isStandard,
     isScopeNeeded: isStandard,
     tokenType: tokenType ?? (isStandard ? 'Bearer' : 'family_search'),

@@ -158,7 +158,11 @@ export function serverSettings(options: AuthorizationServerOptions) {
   const { lifetimeSec = accessTokens.format === 'opaque' ? DAY_SEC : 3_600, audience = issuer } = accessTokens
   return {
     ...values,
-    ...{ issuer, clients, users, store, onError: values.onError ?? logError },
+    issuer,
+    clients,
+    users,
+    store,
+    onError: values.onError ?? logError,
     log: guardedLog(log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
     accessTokens: { ...accessTokens, lifetimeSec, audience: [audience].flat() },
     dpop: readOptions('dpop', values.dpop, DPOP),

@@ -66,7 +66,8 @@ export class Budgets implements StoredPolicy {
     this.#usage = new UsageLog(name, shared?.store, clock)
     this.#terms = {
       ...terms,
-      ...{ policy: name, process: shared?.processName(name) ?? '' },
+      policy: name,
+      process: shared?.processName(name) ?? '',
       total: (ends, before, after) => void (this.#isClosed || this.#usage.moved(ends, before, after)),
     }
     const memory = memoryServer(new WindowClock(wallOffsetUs(clock), 0))

@@ -41,8 +41,11 @@ export function redisProofs(
   checkKeyPrefix(prefix)
   checkRedis('redisProofs()', to)
   const redis = new RedisConnection(to, {
-    ...{ prefix, rights: RIGHTS, silentMs: SILENT_MS },
-    ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
+    prefix,
+    rights: RIGHTS,
+    silentMs: SILENT_MS,
+    deadlineMs: DEADLINE_MS,
+    firstConnectionMs: FIRST_CONNECTION_MS,
   })
 
   const close = () => Promise.resolve(redis.close())

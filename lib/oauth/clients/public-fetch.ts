@@ -88,8 +88,13 @@ export function publicFetch({ lookUp, isPublic, ca }: PublicOnly): FetchFunction
     const addresses = await lookUp(hostname.replace(/^\[|\]$/g, ''))
     if (addresses.length === 0 || !addresses.every(({ address }) => isPublic(address))) throw notPublic(hostname)
     const pinned = {
-      ...{ headers, signal, agent: false, lookup: pinnedTo(addresses), ...(ca && { ca }) },
-      ...{ autoSelectFamily: true, autoSelectFamilyAttemptTimeout: CONNECT_MS },
+      headers,
+      signal,
+      agent: false,
+      lookup: pinnedTo(addresses),
+      ...(ca && { ca }),
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: CONNECT_MS,
     }
     return new Promise((resolve, reject) => {
       const request = get(url, pinned, (response) => {

@@ -52,10 +52,23 @@ export function appsRequest({ issuer }: Uses<'issuer'>, params: Params): Authori
   const { host } = new URL(issuer)
   const client = { clientId: issuer + PATH, name: host, grants: [], isStranger: false, approval: 'auto' } as const
   return {
-    ...{ client, redirectUri: issuer + PATH, state: undefined, responseMode: 'query', responseType: 'none', scope: [] },
-    ...{ challenge: undefined, nonce: undefined, prompt: new Set(), maxAgeSec: undefined, loginHint: '' },
-    ...{ idTokenHint: undefined, uiLocales: undefined, acrValues: undefined, isAcrEssential: false },
-    ...{ audience: undefined, dpopJkt: undefined },
+    client,
+    redirectUri: issuer + PATH,
+    state: undefined,
+    responseMode: 'query',
+    responseType: 'none',
+    scope: [],
+    challenge: undefined,
+    nonce: undefined,
+    prompt: new Set(),
+    maxAgeSec: undefined,
+    loginHint: '',
+    idTokenHint: undefined,
+    uiLocales: undefined,
+    acrValues: undefined,
+    isAcrEssential: false,
+    audience: undefined,
+    dpopJkt: undefined,
     claims: { userinfo: [], idToken: [], sub: undefined, acrValues: undefined, isAcrEssential: false },
   }
 }

@@ -105,7 +105,9 @@ export async function sendToOwnPage(
   const id = newSecret()
   const told = {
     client: { id: clientId, name, host: source ?? hostOf(redirectUri) },
-    ...{ scope, maxAgeSec, prompt: [...prompt] },
+    scope,
+    maxAgeSec,
+    prompt: [...prompt],
     loginHint: request.loginHint === '' ? undefined : request.loginHint,
   }
   const kept: Kept = { interaction, told, browser: hashOf(browserOf(parts, req, res)) }

@@ -200,9 +200,13 @@ export function signInFlow(parts: Parts): SignInFlow {
     return ask(visit, 'consent_required', 'The user has to approve the app first.', () =>
       pages.approval(res, {
         ...pageOf(visit, 'approval', user),
-        ...{ app: { name: client.name }, scope, user: user.username },
-        ...{ host: hostOf(redirectUri), isOnDevice: isOnDevice(redirectUri) },
-        ...{ isStranger: client.isStranger, source: client.source },
+        app: { name: client.name },
+        scope,
+        user: user.username,
+        host: hostOf(redirectUri),
+        isOnDevice: isOnDevice(redirectUri),
+        isStranger: client.isStranger,
+        source: client.source,
       }),
     )
   }

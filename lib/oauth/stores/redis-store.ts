@@ -39,8 +39,11 @@ export function redisOAuthStore(to: RedisClient | string, options: RedisOAuthSto
   checkKeyPrefix(prefix)
   checkRedis('redisOAuthStore', to)
   const redis = new RedisConnection(to, {
-    ...{ prefix, rights: RIGHTS, silentMs: SILENT_MS },
-    ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
+    prefix,
+    rights: RIGHTS,
+    silentMs: SILENT_MS,
+    deadlineMs: DEADLINE_MS,
+    firstConnectionMs: FIRST_CONNECTION_MS,
   })
 
   const close = () => Promise.resolve(redis.close())

@@ -135,7 +135,12 @@ export class LogoutNotices {
     if (url === undefined) return
     const iat = Math.floor(this.clock.date() / 1_000)
     const claims = {
-      ...{ iss: this.issuer, sub: userId, aud: clientId, iat, exp: iat + LIFETIME_SEC, jti: newId() },
+      iss: this.issuer,
+      sub: userId,
+      aud: clientId,
+      iat,
+      exp: iat + LIFETIME_SEC,
+      jti: newId(),
       ...(sid !== undefined && { sid }),
       events: { [EVENT]: {} },
     }

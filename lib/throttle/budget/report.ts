@@ -120,6 +120,16 @@ export type Told = Pick<Report, 'used' | 'held' | 'excused' | 'unseen'>
 /** Before the first report of a window, and before its answer. */
 export const NOTHING_TOLD: Told = { used: 0, held: 0, excused: 0, unseen: 0 }
 export const NOTHING_HEARD: AnswerFigures = {
-  ...{ used: 0, held: 0, aheadOfOthers: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0 },
-  ...{ granted: 0, count: 0, ahead: 0, places: 0 },
+  used: 0,
+  held: 0,
+  aheadOfOthers: 0,
+  running: 0,
+  excused: 0,
+  unseen: 0,
+  strain: 100,
+  carried: 0,
+  granted: 0,
+  count: 0,
+  ahead: 0,
+  places: 0,
 }
