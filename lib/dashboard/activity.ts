@@ -1,8 +1,9 @@
 import type { Request } from 'express'
 import { listenTo } from '../http/channel-listeners'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
+import { RefusalRun } from '../throttle/refusals'
+import { STEP_MS, Series } from '../throttle/series'
 import { routeAskedFor, routeName } from './route-name'
-import { STEP_MS, Series } from './series'
 
 /** Routes told apart; what comes later shares a line. */
 const MOST_ROUTES = 200
@@ -17,9 +18,6 @@ const LAYERS_A_SECOND = 5_000
 const LAYERS_A_SECOND_UNWATCHED = 200
 /** Answers of look-ups that are kept, by method and path: a flood mostly asks for the same. */
 const LOOK_UPS_KEPT = 500
-
-/** Refusals of one series: each follows at most this long after the Retry-After of the one before. */
-const RUN_MS = 60_000
 
 /** What one route cost. */
 export interface RouteActivity {
@@ -38,10 +36,7 @@ export interface Refusals {
   /** Nobody was refused: the throttle is on a dry run. */
   readonly dryRun: boolean
   readonly count: Series
-  /** When the first of them was refused that a refusal has followed within `RUN_MS` after its Retry-After. */
-  since: number
-  /** When the last one may come back, by its Retry-After. */
-  againAt: number
+  readonly run: RefusalRun
 }
 
 /**
@@ -94,8 +89,7 @@ export class Activity {
         this.isDryRun = message.dryRun
         const refusals = this.#refusal(message)
         refusals.count.add(now(), 1)
-        if (now() > refusals.againAt + RUN_MS) refusals.since = now()
-        refusals.againAt = now() + message.retryAfterSec * 1_000
+        refusals.run.add(now(), message.retryAfterSec)
       }),
       'express-tollgate:charged': ours<ChargedMessage>(({ req, chargedMs, by }) => {
         const route = this.#route(
@@ -143,7 +137,7 @@ export class Activity {
     const others = this.refusals.size >= MOST_REFUSALS
     const made = { subject: others ? undefined : subject, route: others ? OTHER_ROUTES : route, window, reason, dryRun }
     const place = others ? [window, reason, dryRun].join('\n') : key
-    const found = this.refusals.get(place) ?? { ...made, count: new Series(), since: 0, againAt: -Infinity }
+    const found = this.refusals.get(place) ?? { ...made, count: new Series(), run: new RefusalRun() }
     this.refusals.set(place, found)
     return found
   }

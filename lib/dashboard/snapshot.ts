@@ -164,13 +164,13 @@ function refusalsOf(activity: Activity, now: number, spenders: Spenders) {
     string | undefined,
     { kinds: RefusedSubject['kinds'][number][]; sinceMs: number; againInMs: number }
   >()
-  for (const { subject, count: series, since, againAt, ...kind } of activity.refusals.values()) {
+  for (const { subject, count: series, run, ...kind } of activity.refusals.values()) {
     const count = series.total(now)
     if (count === 0) continue
     const group = groups.get(subject) ?? { kinds: [], sinceMs: 0, againInMs: 0 }
     group.kinds.push({ ...kind, count })
-    group.sinceMs = Math.max(group.sinceMs, now - since)
-    group.againInMs = Math.max(group.againInMs, againAt - now)
+    group.sinceMs = Math.max(group.sinceMs, now - run.since)
+    group.againInMs = Math.max(group.againInMs, run.againAt - now)
     groups.set(subject, group)
   }
   return [...groups]

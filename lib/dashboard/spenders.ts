@@ -9,7 +9,7 @@ import type { PublishedWindow } from '../inspect/published-window'
 const KEPT = 1_000
 
 /** Somebody who asked this process for time. */
-export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitMs' | 'limitMs'> {
+export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitMs' | 'refusedForMs' | 'limitMs'> {
   /** As `req.throttle.subject`. */
   readonly name: string
   /** Of the latest request; null before the first. */

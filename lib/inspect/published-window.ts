@@ -22,6 +22,8 @@ export interface PublishedWindow {
   readonly processes: number
   /** Until the window ends, in milliseconds. */
   readonly endsInMs: number
+  /** For how long the subject's requests have been refused, in milliseconds; null where no process says so. */
+  readonly refusedForMs: number | null
 }
 
 /**
@@ -58,5 +60,17 @@ export function parsePublishedWindow(
   const overLimitMs = usedUs > sums.limit ? limitMs : null
   const { window, id: subject } = named
   const name = fields.n && shortName(fields.n.toString())
-  return { window, subject, name, spentMs, holdMs, running, limitMs, overLimitMs, processes, endsInMs }
+  return {
+    window,
+    subject,
+    name,
+    spentMs,
+    holdMs,
+    running,
+    limitMs,
+    overLimitMs,
+    processes,
+    endsInMs,
+    refusedForMs: null,
+  }
 }

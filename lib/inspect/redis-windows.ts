@@ -6,8 +6,9 @@ import type { RedisClient } from '../redis/redis-client'
 import { failureOf, isLoss, isRefusal } from '../redis/redis-failure'
 import { HourRecord } from '../advisor/hourly'
 import type { OverloadMessage } from '../throttle/events'
-import { parseOverload } from '../throttle/redis/overload-record'
+import type { RefusalsMessage } from '../throttle/refusals'
 import { FIRST_TAG, LIVING_MS, ONLY_TAG, livingKey, windowKey, windowKeyPattern } from '../throttle/redis/record'
+import { parseRefusals } from '../throttle/redis/refusals-record'
 import { parseUsageKey, usageKeyPattern } from '../throttle/redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
@@ -32,6 +33,8 @@ const ONCE = {
 export interface Published {
   /** Who has spent most first. */
   readonly windows: readonly PublishedWindow[]
+  /** Requests that all processes refused in the last minute, by reason. */
+  readonly refused: Readonly<Record<string, number>>
   /** Of each process that sheds load. */
   readonly overloads: readonly OverloadMessage[]
   /** How many live; undefined where the user may not count them (`+zcount`). */
@@ -112,10 +115,12 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   }
 
   async function read(): Promise<Published> {
-    const overloads: Overloads = new Map()
-    const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, overloads)))
-    const processes = await livingIn(all, fullPrefix)
-    return { windows: found.flat().sort(bySpent), overloads: [...overloads.values()], processes }
+    const said: Said = new Map()
+    const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, said)))
+    const refusals = [...said.values()]
+    const windows = withRefusals(found.flat(), refusals).sort(bySpent)
+    const overloads = refusals.flatMap(({ overload }) => overload ?? [])
+    return { windows, refused: byReason(refusals), overloads, processes: await livingIn(all, fullPrefix) }
   }
 
   async function top(names: ReadonlySet<string>): Promise<TopSpenders> {
@@ -153,6 +158,23 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
     usage: (first) => explained(() => usage(first)),
     close,
   }
+}
+
+function byReason(refusals: readonly RefusalsMessage[]): Record<string, number> {
+  const sums = new Map<string, number>()
+  for (const { reasons } of refusals)
+    for (const [reason, count] of Object.entries(reasons)) sums.set(reason, (sums.get(reason) ?? 0) + count)
+  return Object.fromEntries(sums)
+}
+
+/** Each window with how long its subject has been refused, by the process that refused first. */
+function withRefusals(windows: readonly PublishedWindow[], refusals: readonly RefusalsMessage[]): PublishedWindow[] {
+  const longest = new Map<string, number>()
+  for (const { subject, window, sinceMs } of refusals.flatMap(({ subjects }) => subjects)) {
+    const key = `${subject} ${window}`
+    longest.set(key, Math.max(sinceMs, longest.get(key) ?? 0))
+  }
+  return windows.map((each) => ({ ...each, refusedForMs: longest.get(`${each.subject} ${each.window}`) ?? null }))
 }
 
 function bySpent(a: PublishedWindow, b: PublishedWindow): number {
@@ -206,14 +228,14 @@ async function livingIn(redis: Redis | Cluster, prefix: string): Promise<number 
 /** Keys may be named twice by SCAN: what was found is kept by key. */
 type Found = Map<string, PublishedWindow>
 
-/** Processes that shed load say so to each master. */
-type Overloads = Map<string, OverloadMessage>
+/** What each process refuses, by its name: it says so to each master. */
+type Said = Map<string, RefusalsMessage>
 
-async function windowsOf(node: Redis, prefix: string, overloads: Overloads): Promise<PublishedWindow[]> {
+async function windowsOf(node: Redis, prefix: string, said: Said): Promise<PublishedWindow[]> {
   const now = await timeOf(node)
   const found: Found = new Map()
   let cursor = '0'
-  do cursor = await scan(node, prefix, cursor, now, found, overloads)
+  do cursor = await scan(node, prefix, cursor, now, found, said)
   while (cursor !== '0')
   return [...found.values()]
 }
@@ -254,7 +276,7 @@ async function scan(
   cursor: string,
   now: number,
   found: Found,
-  overloads?: Overloads,
+  said?: Said,
 ): Promise<string> {
   node.options.keyPrefix = '' // a node of a Cluster has that of the Cluster's client
   const match = windowKeyPattern(prefix)
@@ -264,8 +286,7 @@ async function scan(
     const fields = hashes[i] ?? {}
     const window = parsePublishedWindow(prefix, key, fields, now)
     if (window) found.set(key, window)
-    else
-      for (const [process, overload] of parseOverload(prefix, key, fields, now) ?? []) overloads?.set(process, overload)
+    else for (const [process, refusals] of parseRefusals(prefix, key, fields, now) ?? []) said?.set(process, refusals)
   }
   return next
 }

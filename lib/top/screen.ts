@@ -24,12 +24,17 @@ interface Column {
 const FIGURES: readonly Column[] = [
   { title: 'USED OF LIMIT', width: 21, text: used },
   { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => duration(endsInMs) },
+  {
+    title: 'REFUSED FOR',
+    width: 11,
+    text: ({ refusedForMs }) => (refusedForMs === null ? '' : duration(refusedForMs)),
+  },
   { title: 'HOLD', width: 9, text: ({ holdMs }) => seconds(holdMs) },
   { title: 'RUNNING', width: 7, text: ({ running }) => String(running) },
   { title: 'PROCESSES', width: 9, text: ({ processes }) => String(processes) },
 ]
 /** From left to right. */
-const ORDER = ['USED OF LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
+const ORDER = ['USED OF LIMIT', 'REFUSED FOR', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
 const [HASH, CUT_HASH, SHORTEST_WINDOW] = [24, 14, 10]
 /** The end of a long name tells subjects apart, so the middle gives way. */
 const NAME_END = 12
@@ -66,18 +71,26 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines({ windows, overloads, processes }: Published, view: View, { rows, columns }: Size): string[] {
+function lines({ windows, refused, overloads, processes }: Published, view: View, { rows, columns }: Size): string[] {
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
   const living = processes === undefined ? '' : `, ${processes} process${processes === 1 ? ' lives' : 'es live'}`
   const head = `${found.length} open window${found.length === 1 ? '' : 's'}, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold${living}`
   const load = overloads.length === 0 ? [] : [overloadLine(overloads)]
-  const room = rows - 3 - load.length
+  const room = rows - 4 - load.length
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))
   const row = rowFor(shown, columns)
   const more = shown.length < found.length ? [`and ${found.length - shown.length} more`] : []
-  return [head, ...load, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+  return [head, refusedLine(refused), ...load, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+}
+
+/** Requests refused in the last minute, the commonest reason first. */
+function refusedLine(refused: Published['refused']): string {
+  const reasons = Object.entries(refused).sort(([, a], [, b]) => b - a)
+  const total = reasons.reduce((sum, [, count]) => sum + count, 0)
+  const each = reasons.map(([reason, count]) => `${count} ${reason}`).join(', ')
+  return `${total} refused in the last minute${total === 0 ? '' : `: ${each}`}`
 }
 
 /** What processes shed, the one that sheds most first. */

@@ -11,6 +11,8 @@ import { Cluster, Redis } from 'ioredis'
 import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/inspect/published-window'
 import type { Published } from '../../lib/inspect/redis-windows'
+import type { RefusalsMessage } from '../../lib/throttle/refusals'
+import { packRefusals } from '../../lib/throttle/redis/refusals-record'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
@@ -171,7 +173,7 @@ describe('express-tollgate top', () => {
     const printed = await top('top', '--redis', url, '--prefix', 'api[1]:', '--once')
     assert.match(
       printed.stdout,
-      /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold, [23] processes live\n\nSUBJECT .*\n/,
+      /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold, [23] processes live\n0 refused in the last minute\n\nSUBJECT .*\n/,
     )
     assert.match(printed.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
     assert.match(printed.stdout, / min\\u\{1b\}\[2J\\u\{9b\}\\u\{202e\}ute\\u\{1f600\}\n$/)
@@ -211,6 +213,82 @@ describe('express-tollgate top', () => {
     )
     await throttled.close()
     assert.deepEqual(await look(), [null, null])
+  })
+
+  it('tells how many were refused in the last minute, by reason, and since when a user is', async (t) => {
+    const prefix = 'refused:'
+    let release: (() => void) | undefined
+    const throttled = throttle({
+      store: redisStore(url, { prefix }),
+      ...{ name: 'day', windowMs: 86_400_000, limitMs: 600_000, wait: false, concurrency: 1, subject: who },
+    })
+    const app = express().use(throttled)
+    app.get('/charge', (req, res) => {
+      budgetOf(req).charge(600_000)
+      res.end()
+    })
+    app.get('/hang', (_req, res) => void (release = () => res.end()))
+    const server = app.listen(0)
+    t.after(async () => {
+      release?.()
+      await throttled.close()
+      server.close()
+    })
+    const ask = async (name: string, path: string) => {
+      const to = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+      return (await fetch(to, { headers: { 'X-Who': name } })).status
+    }
+    const began = performance.now()
+    assert.equal(await ask('eve', '/charge'), 200)
+    for (let i = 0; i < 3; i++) assert.equal(await ask('eve', '/charge'), 429)
+    const hanging = ask('ada', '/hang')
+    await until(() => release !== undefined)
+    assert.equal(await ask('ada', '/hang'), 429)
+    let published: Published | undefined
+    await until(async () => {
+      published = JSON.parse((await top('top', '--redis', url, '--prefix', prefix, '--json')).stdout) as Published
+      return published.refused.concurrency === 1 && published.windows.length === 2
+    })
+    assert.deepEqual(published?.refused, { spent: 3, concurrency: 1 })
+    const [eve, ada] = published?.windows ?? []
+    for (const refused of [eve, ada]) {
+      const forMs = refused?.refusedForMs ?? -1
+      assert.ok(forMs >= 0 && forMs <= performance.now() - began, String(forMs))
+    }
+    const { stdout } = await top('top', '--redis', url, '--prefix', prefix)
+    assert.match(
+      stdout,
+      /^2 open windows, 1 over the limit, .*\n4 refused in the last minute: 3 spent, 1 concurrency\n/,
+    )
+    release?.()
+    assert.equal(await hanging, 200)
+  })
+
+  it('sums refusals of processes, and takes no text of somebody else for one', async () => {
+    const prefix = 'told:'
+    const subject = 'A'.repeat(24)
+    await database.redis.hset(`${prefix}w4:{${subject}}:1:day`, {
+      s: sums(9_000_000, 1_000, 2 ** 51),
+      one: field(9_000_000),
+    })
+    const message = (spent: number, sinceMs: number): RefusalsMessage => ({
+      reasons: { spent },
+      subjects: [{ subject, window: 'day', count: spent, sinceMs }],
+      overload: { share: 0.5, delayMs: 40, refusedRequests: spent },
+    })
+    const now = Date.now() + 60_000
+    await database.redis.hset(`${prefix}w4:{beat}:0:refusals`, {
+      one: `${now} ${packRefusals(message(5, 60_000))}`,
+      two: `${now} ${packRefusals(message(2, 180_000))}`,
+      silent: `${now - 120_000} ${packRefusals(message(100, 999_000))}`,
+      hostile: `${now} reason __proto__ 7\nreason constructor 1\nreason \u001b[2J 3\nsubject ../../etc 1 1 day\noverload x 1 1\nreason spent -4`,
+      text: 'nothing',
+    })
+    const { stdout } = await top('top', '--redis', url, '--prefix', prefix, '--json')
+    const { windows, refused, overloads } = JSON.parse(stdout) as Published
+    assert.deepEqual(refused, { spent: 7, constructor: 1 })
+    assert.equal(windows[0]?.refusedForMs, 180_000)
+    assert.deepEqual(overloads.map(({ refusedRequests }) => refusedRequests).sort(), [2, 5])
   })
 
   it('advise says what limits would mean, as a table and as JSON', async () => {
@@ -326,7 +404,7 @@ describe('express-tollgate top', () => {
       /^0 open windows, .*\n[^]*\nnothing is open under the prefix empty: .*--prefix app:empty:\)\n$/,
     )
     const json = JSON.parse((await top('top', '--redis', url, '--prefix', 'empty:', '--json')).stdout) as Published
-    assert.deepEqual([json.windows, json.overloads, json.processes], [[], [], 0])
+    assert.deepEqual([json.windows, json.refused, json.overloads, json.processes], [[], {}, [], 0])
   })
 
   it('keeps the last figures while Redis does not answer, says since when, and goes on by itself', async (t) => {
@@ -390,7 +468,7 @@ describe('parsePublishedWindow()', () => {
     }
     assert.deepEqual(parse(fields), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', name: undefined, spentMs: 4_000, holdMs: 200 },
-      ...{ running: 2, limitMs: 9_000, overLimitMs: null, processes: 2, endsInMs: 40 },
+      ...{ running: 2, limitMs: 9_000, overLimitMs: null, processes: 2, endsInMs: 40, refusedForMs: null },
     })
   })
 
@@ -435,12 +513,13 @@ describe('table() and screen()', () => {
       holdMs: 0,
       running: 0,
       overLimitMs: null,
+      refusedForMs: null,
     },
     ...{ limitMs: 9, processes: 1, endsInMs: 9 },
     ...more,
   })
   const many = Array.from({ length: 30 }, () => windowOf())
-  const of = (windows: readonly PublishedWindow[]) => ({ windows, overloads: [] })
+  const of = (windows: readonly PublishedWindow[]) => ({ windows, refused: {}, overloads: [] })
 
   for (const columns of [60, 61, 79, 80, 100, 120, 200]) {
     it(`fill ${columns} columns and no more, whatever the figures and names`, () => {
@@ -453,9 +532,10 @@ describe('table() and screen()', () => {
         for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
         assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
       }
-      const heading = screen(of(many), FIRST_VIEW, { rows: 12, columns })[2] ?? ''
+      const heading = screen(of(many), FIRST_VIEW, { rows: 12, columns })[3] ?? ''
       for (const title of ['SUBJECT', 'USED OF LIMIT', 'ENDS IN', 'WINDOW']) assert.ok(heading.includes(title), title)
-      assert.equal(heading.includes('PROCESSES'), columns >= 100)
+      assert.equal(heading.includes('REFUSED FOR'), columns >= 70)
+      assert.equal(heading.includes('PROCESSES'), columns >= 120)
     })
   }
 
@@ -464,10 +544,22 @@ describe('table() and screen()', () => {
       { share: 0.4, delayMs: 180, refusedRequests: 20 },
       { share: 0.13, delayMs: 90, refusedRequests: 3 },
     ]
-    const lines = screen({ windows: many, overloads }, FIRST_VIEW, { rows: 12, columns: 120 })
-    assert.equal(lines[1], '2 overloaded processes: 23 refused, 13 % of the work let in, event loop 180 ms late')
-    assert.deepEqual([lines.length, lines.at(-2)], [12, 'and 24 more'])
-    assert.equal(screen({ windows: [], overloads }, FIRST_VIEW, { rows: 12, columns: 60 })[1]?.length, 60)
+    const lines = screen({ windows: many, refused: {}, overloads }, FIRST_VIEW, { rows: 12, columns: 120 })
+    assert.equal(lines[2], '2 overloaded processes: 23 refused, 13 % of the work let in, event loop 180 ms late')
+    assert.deepEqual([lines.length, lines.at(-2)], [12, 'and 25 more'])
+    assert.equal(screen({ ...of([]), overloads }, FIRST_VIEW, { rows: 12, columns: 60 })[2]?.length, 60)
+  })
+
+  it('say how many were refused in the last minute, by reason, and for how long whose requests are', () => {
+    const windows = [windowOf({ refusedForMs: 754_000 }), windowOf({ refusedForMs: 2_400 }), windowOf()]
+    const refused = { queue: 14, spent: 812 }
+    const lines = screen({ ...of(windows), refused }, FIRST_VIEW, { rows: 12, columns: 80 })
+    assert.equal(lines[1], '826 refused in the last minute: 812 spent, 14 queue')
+    const at = (lines[3] ?? '').indexOf('REFUSED FOR')
+    assert.deepEqual(
+      lines.slice(4, 7).map((line) => line.slice(at, at + 11).trim()),
+      ['13 min', '2.4 s', ''],
+    )
   })
 
   it('show a name where it is known, as text', () => {
@@ -480,18 +572,18 @@ describe('table() and screen()', () => {
 
   it('give a long name the room that is left, and keep its end', () => {
     const windows = [windowOf({ name: 'user:25:https://ident.example.org:ada' }), windowOf({ subject: 'B'.repeat(24) })]
-    const named = (columns: number) => screen(of(windows), FIRST_VIEW, { rows: 12, columns })[3]?.split(' ')[0]
+    const named = (columns: number) => screen(of(windows), FIRST_VIEW, { rows: 12, columns })[4]?.split(' ')[0]
     assert.equal(named(120), 'user:25:https://ident.example.org:ada')
-    assert.equal(named(80), 'user:25:https://…mple.org:ada')
+    assert.equal(named(80), 'user:25:https:…mple.org:ada')
     assert.equal(named(60), 'user:2…mple.org:ada')
     assert.match(table(of(windows), UNBOUNDED), /\nuser:25:https:\/\/ident.example.org:ada  /)
   })
 
   it('count those that do not fit', () => {
     const lines = table(of(many), { rows: 10, columns: 200 }).trimEnd().split('\n')
-    assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 24 more'])
-    assert.equal(screen(of(many), FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 25 more')
-    assert.equal(table(of(many), UNBOUNDED).split('\n').length, 34)
+    assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 25 more'])
+    assert.equal(screen(of(many), FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 26 more')
+    assert.equal(table(of(many), UNBOUNDED).split('\n').length, 35)
   })
 
   it('show what a terminal would obey as code points', () => {
@@ -502,7 +594,7 @@ describe('table() and screen()', () => {
 describe('afterKey() and viewed()', () => {
   const one = {
     ...{ window: 'default', subject: 'one', name: undefined, spentMs: 30, holdMs: 5, running: 1 },
-    ...{ limitMs: 10, overLimitMs: null, processes: 3 },
+    ...{ limitMs: 10, overLimitMs: null, processes: 3, refusedForMs: null },
   }
   const windows: PublishedWindow[] = [
     { ...one, endsInMs: 50 },

@@ -2,14 +2,14 @@
 --
 -- KEYS[1]  the living, a sorted set: processes by the time of their last heartbeat, milliseconds
 -- KEYS[2]  the canary, a text that is lost with all other keys
--- KEYS[3]  the overloaded, a hash: what processes that shed load say, by their names
+-- KEYS[3]  the refusals, a hash: what processes refuse, by their names
 -- KEYS[4]  the terms, a hash: windows with their terms, when they were stated last, and by which process
 -- ARGV     1 the process   2 after so many milliseconds without a heartbeat a process counts no more
 --          3 how long the first two keys are kept, milliseconds
---          4 what the process says while it sheds load; else empty   5 and on: its windows with their terms
+--          4 what the process refuses, else empty   5 and on: its windows with their terms
 -- Returns  {the time in microseconds, how many processes live, the token: a text that changes where the server has
 --          restarted, failed over, evicted keys or lost them, windows with their terms that other processes have stated}
-local call, try, living, canary, overloaded, terms = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local call, try, living, canary, refusals, terms = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(n)
@@ -29,8 +29,8 @@ remade(living, 'ZADD', living, whole(now), ARGV[1])
 call('ZREMRANGEBYSCORE', living, '-inf', whole(now - ARGV[2]))
 call('PEXPIREAT', living, whole(now + ARGV[3]))
 if ARGV[4] ~= '' then
-  remade(overloaded, 'HSET', overloaded, ARGV[1], whole(now) .. ' ' .. ARGV[4])
-  call('PEXPIREAT', overloaded, whole(now + ARGV[2]))
+  remade(refusals, 'HSET', refusals, ARGV[1], whole(now) .. ' ' .. ARGV[4])
+  call('PEXPIREAT', refusals, whole(now + ARGV[2]))
 end
 
 local others, kept, isStale = {}, {}, false

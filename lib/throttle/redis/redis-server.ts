@@ -1,11 +1,11 @@
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../budget/report'
-import type { OverloadMessage } from '../events'
+import type { RefusalsMessage } from '../refusals'
 import type { Beat, StoreServer } from '../store/store'
 import { beatLua, syncLua } from './assets'
-import { overloadKey, packOverload } from './overload-record'
 import { LIVING_MS, ONLY_TAG, livingKey, packReports, readAnswers, shortName, windowKey } from './record'
+import { packRefusals, refusalsKey } from './refusals-record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
@@ -66,16 +66,16 @@ export abstract class RedisServer implements StoreServer {
     return answers.flat()
   }
 
-  async beat(load?: OverloadMessage, terms: readonly string[] = []): Promise<Beat> {
+  async beat(refusals?: RefusalsMessage, terms: readonly string[] = []): Promise<Beat> {
     const { prefix, process } = this.keys
     const tag = this.beatTag()
     const keys = [
       livingKey(prefix, tag),
       `${prefix}canary:{${tag}}`,
-      overloadKey(prefix, tag),
+      refusalsKey(prefix, tag),
       `${prefix}terms:{${tag}}`,
     ]
-    const says = load === undefined ? '' : packOverload(load)
+    const says = refusals === undefined ? '' : packRefusals(refusals)
     const reply = await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS, says, ...terms])
     const [time, living, token, others] = reply as [string, number, string, string[]]
     return { time: Number(time), living, token: String(token), terms: others }

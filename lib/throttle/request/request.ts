@@ -223,13 +223,15 @@ export class ThrottledRequest implements MeterObserver {
       this.#add(hold)
       this.#release(now)
     }
+    const { account, window } = hold
+    window.budgets.shared?.refusals.add(window.budgets.name, account.id, refusal?.reason ?? 'outage', retryAfterSec)
     emitRefused(this.#req, hold, denial.status as 429 | 503, retryAfterSec, refusal)
     const next: NextFunction = (err?: unknown) => {
       if (err !== undefined && err !== null) return this.#next(err)
       for (const name in denial.headers) if (!this.#res.headersSent) this.#res.removeHeader(name)
       this.#letPass()
     }
-    deny(denial, hold.window.deny, this.#req, this.#res, next)
+    deny(denial, window.deny, this.#req, this.#res, next)
   }
 
   /** `onDenied` called `next()`: the request goes on, and is charged as any other. */

@@ -5,7 +5,6 @@ import { serveLine } from '../budget/serve-line'
 import { type Answer, type Report, TICK_US } from '../budget/report'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
-import { Overload } from '../overload'
 import { CircuitBreaker } from './circuit-breaker'
 import { dueAt, isActive } from './due'
 import { Heartbeat } from './heartbeat'
@@ -82,7 +81,7 @@ export class Link implements Server {
       meanwhile: () => store.meanwhile,
     })
     this.#heartbeat = new Heartbeat(store.clock, store.deadlineMs, {
-      ask: () => server.beat(Overload.of(store.clock).message, store.statedTerms),
+      ask: () => server.beat(store.refused, store.statedTerms),
       answered: (sentAt) => this.#breaker.answered(sentAt, this.#now),
       heard: (beat, sentAt) => this.#heard(beat, sentAt),
       late: (sentAt) => this.#late('heartbeat', sentAt),

@@ -4,6 +4,8 @@ import { storeError } from '../../http/help'
 import { shown } from '../../http/options'
 import { warnOnce } from '../../http/warn-once'
 import type { Account } from '../budget/account'
+import { Overload } from '../overload'
+import { Refusals, type RefusalsMessage } from '../refusals'
 import { Link } from './link'
 import type { StoreServer, AccountStore } from './store'
 
@@ -30,6 +32,7 @@ export class SharedStore {
   /** Names this process in records. */
   readonly #process = randomProcess()
   readonly #joined = new Set<string>()
+  readonly refusals: Refusals
   /** The number of the last report. */
   lastSeq = 0
   #isClosed = false
@@ -38,6 +41,7 @@ export class SharedStore {
     readonly store: AccountStore,
     readonly clock: Clock,
   ) {
+    this.refusals = new Refusals(clock)
     store.watch({
       ready: (server) => this.#linkTo(server).connected(),
       gone: (server) => {
@@ -139,6 +143,11 @@ export class SharedStore {
   /** Accounts of all policies. */
   *accounts(): Iterable<Account> {
     for (const { accounts } of this.#policies) yield* accounts
+  }
+
+  /** What this process refuses, as other processes' viewers are told. */
+  get refused(): RefusalsMessage {
+    return this.refusals.message(Overload.of(this.clock).message)
   }
 
   /** The policies with their terms, a text for each, as other processes over the store are told them. */

@@ -1,7 +1,7 @@
 import type { UsageStore } from '../../advisor/usage-log'
-import type { OverloadMessage } from '../events'
 import type { SubjectDigest } from '../subject-digest'
 import type { Answer, Report } from '../budget/report'
+import type { RefusalsMessage } from '../refusals'
 
 declare const opaque: unique symbol
 
@@ -64,10 +64,10 @@ export interface StoreServer {
   /**
    * A heartbeat of this process.
    *
-   * @param load what it sheds, while it is overloaded
+   * @param refusals what it refuses; undefined: nothing
    * @param terms its windows with their terms, a text for each
    */
-  beat(load?: OverloadMessage, terms?: readonly string[]): Promise<Beat>
+  beat(refusals?: RefusalsMessage, terms?: readonly string[]): Promise<Beat>
 }
 
 /** What a server says with each heartbeat. */
