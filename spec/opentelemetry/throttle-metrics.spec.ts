@@ -108,6 +108,19 @@ it('examples/grafana and docs/monitoring.md name metrics and labels that a Prome
       assert.match(body, new RegExp(`\\b${shown}\\b`), `${file}: ${word}`)
     }
   }
+  const guide = readFileSync('docs/monitoring.md', 'utf8')
+  const unitsOfCollector: Record<string, string> = { s: '_seconds', '1': '_ratio' } // "{…}" is dropped
+  const types = [...body.matchAll(/^# UNIT (tollgate_\w+) (\S+)\n# TYPE \S+ (\w+)$/gm)]
+  assert.ok(types.length >= 9)
+  for (const [, shown = '', unit = '', type] of types) {
+    const suffix = type === 'counter' ? '_total' : ''
+    const base = shown.slice(0, shown.length - suffix.length)
+    const ofCollector = `${base}${unitsOfCollector[unit] ?? ''}${suffix}`
+    for (const name of [shown, ofCollector]) {
+      const inGuide = `\`${name}${type === 'histogram' ? '_bucket' : ''}\``
+      assert.ok(guide.includes(inGuide), `docs/monitoring.md: ${inGuide}`)
+    }
+  }
   const instruments = readFileSync('docs/monitoring.md', 'utf8').match(/`tollgate\.[\w.]+`/g) ?? []
   assert.ok(instruments.length >= 10)
   for (const instrument of instruments) {
