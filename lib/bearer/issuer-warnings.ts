@@ -46,6 +46,8 @@ const FOR_OTHERS: ReadonlyMap<unknown, string> = new Map([
   ['00000003-0000-0000-c000-000000000000', GRAPH],
 ])
 
+const SEE_CAUSE = 'onDenied gets the error as err.cause'
+
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
   keys_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause, 'documents')
@@ -61,16 +63,17 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 
   verify_unavailable(_about, cause) {
-    return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile: err.cause of onDenied has it`
+    return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile. ${SEE_CAUSE}; for an invalid token return undefined`
   },
 
   tenants_unavailable({ issuer }, cause) {
-    return `the option tenants threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}. Requests get 503 meanwhile: err.cause of onDenied has it`
+    const what = `the option tenants threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}`
+    return `${what}. Requests get 503 meanwhile. ${SEE_CAUSE}; for an unknown tenant return false`
   },
 
   session_kind({ issuer }, cause) {
     const what = cause instanceof SessionProblem ? cause.message : `the option session threw ${thrown(cause)}`
-    return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401: err.cause of onDenied has it`
+    return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401. ${SEE_CAUSE}`
   },
 
   claim_check({ issuer, claim, expected, received }, cause) {
@@ -82,7 +85,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     }
     return (
       `the option checkClaims threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}, which was refused with ` +
-      '401: err.cause of onDenied has it'
+      `401. ${SEE_CAUSE}`
     )
   },
 

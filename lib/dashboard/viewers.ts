@@ -73,7 +73,10 @@ export class Viewers {
     try {
       this.#sendAll(await this.#look(this.#finds()))
     } catch (err) {
-      warnOnce('TOLLGATE_DASHBOARD', `throttleDashboard() cannot say what there is to see: ${String(err)}`)
+      warnOnce(
+        'TOLLGATE_DASHBOARD',
+        `throttleDashboard() cannot collect its figures: ${String(err)}. Browsers connect again. Please report it`,
+      )
       this.close()
     }
     this.#clock.after(EVERY_MS, () => void this.#repeat())

@@ -1,6 +1,8 @@
 import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { warnOnce } from './warn-once'
 
+const REMEDY = 'Requests are not affected. Correct what it was given, such as the meter; its figures miss this message'
+
 /**
  * Subscribes to channels of `node:diagnostics_channel`. Node ends the process when a listener throws; here the error
  * becomes a warning, `TOLLGATE_LISTENER`, once.
@@ -16,7 +18,7 @@ export function listenTo(who: string, listeners: Readonly<Record<string, (messag
       try {
         listener(message as never)
       } catch (err) {
-        warnOnce('TOLLGATE_LISTENER', `${who} failed at a message of ${name}: ${String(err)}`)
+        warnOnce('TOLLGATE_LISTENER', `${who} failed at a message of ${name}: ${String(err)}. ${REMEDY}`)
       }
     },
   ])

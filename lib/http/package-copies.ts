@@ -28,6 +28,6 @@ export function noteCopy(owner: object = globalThis): void {
   warnOnce(
     'TOLLGATE_COPIES',
     'This process has loaded two versions of express-tollgate that do not know each other: what requireBearer() of ' +
-      'one finds out, throttle() of the other does not see. Install one version: see npm ls express-tollgate',
+      'one finds out, throttle() of the other does not see, so addresses pay. Install one version: see npm why express-tollgate',
   )
 }

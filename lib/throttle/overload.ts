@@ -19,6 +19,7 @@ const [CALM, CALM_STEPS] = [0.1, 2]
 const LATE_TURN = 8
 /** A request counts as this at least. */
 const LEAST_US = 100
+const REMEDY = 'The dashboard shows who uses most; find handlers that block the event loop, or add processes'
 /** The end of an overload is told when the share has been 1 for this long. */
 const OVER_MS = 10_000
 
@@ -52,6 +53,8 @@ export class Overload implements LoadShedding {
   /** What each user may ask for, in µs; Infinity when all is well. */
   #levelUs = Infinity
   #delayMs = 0
+  /** The app says that it is overloaded. */
+  #isSaid = false
   #refused = 0
   /** What throttles call overload, and the shortest of their delays. */
   readonly #rules = new Set<Rule>()
@@ -146,7 +149,7 @@ export class Overload implements LoadShedding {
     const delayMs = this.#delays / this.#passedMs
     this.#passedMs = this.#delays = 0
     const signs = [...this.#rules].flatMap(({ isOverloaded }) => isOverloaded?.() ?? [])
-    const isSaid = signs.includes(true)
+    const isSaid = (this.#isSaid = signs.includes(true))
     const lateness = Math.max(isSaid ? TOLD_LATENESS : 0, delayMs / this.#loopDelayMs)
     const isEasing = !isSaid && delayMs < this.#delayMs
     this.#delayMs = delayMs
@@ -170,7 +173,10 @@ export class Overload implements LoadShedding {
     if (refused === 0 || (this.#isTold && this.clock.now() - this.#shedAt < OVER_MS)) return
     this.#isTold = !this.#isTold
     if (!this.#isTold) this.#refused = 0
-    const begins = `users who ask for most get 503; the event loop is ${Math.round(this.#delayMs)} ms late`
-    warn('TOLLGATE_OVERLOAD', this.#isTold ? `overload: ${begins}` : `overload is over: ${refused} requests refused`)
+    const cause = this.#isSaid
+      ? 'overload.isOverloaded() says so'
+      : `the event loop is ${Math.round(this.#delayMs)} ms late`
+    const begins = `overload: ${cause}, and users who ask for most get 503. ${REMEDY}`
+    warn('TOLLGATE_OVERLOAD', this.#isTold ? begins : `overload is over: ${refused} requests refused`)
   }
 }

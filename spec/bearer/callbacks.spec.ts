@@ -96,7 +96,7 @@ describe('requireBearer() and a function that throws', () => {
     }
     assert.equal((await asking({ checkClaims: () => false }))[0], 401)
     await until(() => said.length >= 3)
-    const end = `for a token of the issuer '${issuer}', which was refused with 401: err.cause of onDenied has it (express-tollgate/docs/troubleshooting.md#tollgate_issuer)`
+    const end = `for a token of the issuer '${issuer}', which was refused with 401. onDenied gets the error as err.cause (express-tollgate/docs/troubleshooting.md#tollgate_issuer)`
     assert.deepEqual(said, [
       `the option session threw RangeError ${end}`,
       `the option checkClaims threw RangeError ${end}`,

@@ -392,11 +392,11 @@ describe('requireBearer() tells the operator', () => {
     }
     assert.equal(
       await asking({ verify: thrower }),
-      'the option verify threw string. Requests get 503 meanwhile: err.cause of onDenied has it',
+      'the option verify threw string. Requests get 503 meanwhile. onDenied gets the error as err.cause; for an invalid token return undefined',
     )
     assert.equal(
       await asking({ verify }),
-      'the option verify threw RangeError. Requests get 503 meanwhile: err.cause of onDenied has it',
+      'the option verify threw RangeError. Requests get 503 meanwhile. onDenied gets the error as err.cause; for an invalid token return undefined',
     )
   })
 

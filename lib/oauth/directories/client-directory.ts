@@ -152,7 +152,8 @@ export function checkLists(client: object, of: (field: string) => string): void 
 function warnOfHttp(uri: string): void {
   warnOnce(
     'TOLLGATE_HTTP',
-    `the redirect URI ${shown(uri)} is http on a local network, where codes travel unencrypted. In production use https`,
+    `the redirect URI ${shown(uri)} is http on a local network, where codes travel unencrypted. In production use https; ` +
+      'allowHttp: true says that this network may be trusted',
   )
 }
 

@@ -159,7 +159,8 @@ export class AccessTokens {
       if (sizeOf(fitting) <= LONGEST_CLAIMS) break
       fitting = { ...fitting, [name]: undefined }
       const message = `${name} would make an access token longer than ${ACCESS_TOKEN.longest} characters`
-      warnOnce('TOLLGATE_LONG_TOKEN', `${message} and is left out: userinfo has it`, `long token: ${name}`)
+      const remedy = `Let accessTokenClaims add what the API needs of it, or ask for no scope that brings it`
+      warnOnce('TOLLGATE_LONG_TOKEN', `${message} and is left out: userinfo has it. ${remedy}`, `long token: ${name}`)
     }
     return signedJwt(ACCESS_TOKEN, fitting, this.keyring.current())
   }

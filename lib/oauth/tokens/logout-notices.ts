@@ -183,5 +183,6 @@ export class LogoutNotices {
 function warnOfNotice(app: string, err: unknown): void {
   const why = err instanceof Error ? err.message : 'it failed'
   const message = `authorizationServer() could not tell ${app} that a user signed out: ${why}. Its session of the user goes on`
-  warnOnce('TOLLGATE_LOGOUT', message, `TOLLGATE_LOGOUT ${app}`)
+  const remedy = 'See that its backchannelLogoutUri can be reached from here, and answers 200 or 204'
+  warnOnce('TOLLGATE_LOGOUT', `${message}. ${remedy}`, `TOLLGATE_LOGOUT ${app}`)
 }

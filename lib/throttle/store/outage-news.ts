@@ -24,6 +24,8 @@ export class OutageNews {
   /** The present outage. */
   #outage: Error | undefined
   #beganAt = 0
+  /** What the server last answered with, or that it did not. */
+  #why = ''
   /** The present outage was printed. */
   #isPrinted = false
   /** Outages that were not printed, and how long they took. */
@@ -47,7 +49,7 @@ export class OutageNews {
   /** The server does not answer. Says so once. */
   began(cause: unknown): void {
     if (this.#outage) return
-    const why = cause instanceof Error ? cause.message : shown(cause)
+    const why = (this.#why = cause instanceof Error ? cause.message : shown(cause))
     const place = this.#of.place()
     const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
     const message = `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
@@ -82,7 +84,7 @@ export class OutageNews {
     warn(
       'TOLLGATE_UNREADABLE',
       `the throttle cannot read an account of window ${JSON.stringify(window)}${place ? ` at ${place}` : ''} (${cause}); ` +
-        'this process decides alone about its subject. Delete the key if nothing else uses it',
+        'this process decides alone about its subject. Delete the key, and give other programs another prefix',
     )
   }
 
@@ -108,7 +110,7 @@ export class OutageNews {
       if (this.#untold === 0) return
       const times = this.#untold === 1 ? 'once more' : `${this.#untold} more times`
       const all = `for ${seconds(this.#untoldMs)} in all`
-      warn('TOLLGATE_DEGRADED', `${this.#store} did not answer ${times} in the last minute, ${all}`)
+      warn('TOLLGATE_DEGRADED', `${this.#store} did not answer ${times} in the last minute, ${all}: ${this.#why}`)
       this.#untold = this.#untoldMs = 0
       this.#startMinute()
     })
