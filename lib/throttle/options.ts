@@ -69,7 +69,7 @@ export interface RouteWindow extends MeterOptions {
 /** When a process counts as overloaded. */
 export interface OverloadOptions {
   /**
-   * The event loop is late by more than this on average over 250 ms, in milliseconds: whole, 10 to 10,000. Default 100.
+   * The event loop is late by more than this on average over 100 ms, in milliseconds: whole, 10 to 10,000. Default 100.
    */
   readonly loopDelayMs?: number | undefined
   /**
