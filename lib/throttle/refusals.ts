@@ -2,7 +2,7 @@ import type { Clock } from '../http/clock'
 import type { OverloadMessage } from './events'
 import { STEP_MS, Series } from './series'
 
-/** A series of refusals ends so long after the Retry-After of the last one. */
+/** A series of refusals ends this long after the Retry-After of the last one. */
 const RUN_MS = 60_000
 /** Subjects told apart; those beyond count by reason alone. */
 const MOST_SUBJECTS = 1_000

@@ -95,7 +95,10 @@ describe('requireBearer() tells the operator', () => {
       const all = `the keys of the issuer '${issuer}' cannot be loaded: ${metadata}. Requests get 503 meanwhile: ${remedy}`
       assert.deepEqual(said, Array(warnings).fill(all), `after ${afterMs} ms`)
     }
-    await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be loaded: ${metadata}: ${remedy}`))
+    await assert.rejects(
+      bearer.ready(),
+      says(`the keys of the issuer ${issuer} cannot be loaded: ${metadata}: ${remedy}`),
+    )
   })
 
   const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
@@ -317,7 +320,8 @@ describe('requireBearer() tells the operator', () => {
       for (let i = 0; i < 2; i++) await ask(token)
       return (await flushed()).map((message) => message.replace(/ (was|answered) (refused|\d+).*/, ' $2'))
     }
-    const why = (status: number) => `the keys of the issuer '${one.issuer}' cannot be loaded: ${one.issuer}/keys ${status}`
+    const why = (status: number) =>
+      `the keys of the issuer '${one.issuer}' cannot be loaded: ${one.issuer}/keys ${status}`
     for (const [status, said] of [
       [503, [why(503)]],
       [404, [why(404)]],

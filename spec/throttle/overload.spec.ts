@@ -164,7 +164,10 @@ describe('throttle({ overload }) while the event loop is late', () => {
     const shares = told.map(({ share }) => share)
     assert.deepEqual([shares[0], shares.at(-1), told.at(-1)?.refusedRequests], [0.9, 1, refused.length])
     assert.ok(told[0] && told[0].delayMs >= 100)
-    assert.match(warned.join('\n'), /^overload: the event loop is \d+ ms late, and users .* get 503\. .*add processes.*\noverload is over: \d+ requests/)
+    assert.match(
+      warned.join('\n'),
+      /^overload: the event loop is \d+ ms late, and users .* get 503\. .*add processes.*\noverload is over: \d+ requests/,
+    )
     assert.equal(warned.length, 2)
   })
 })

@@ -1,7 +1,7 @@
 import type { OverloadMessage } from '../events'
 import type { RefusalsMessage, RefusedSubject } from '../refusals'
 
-/** A process says what it refuses for so long with each heartbeat. */
+/** What a heartbeat says of refusals counts for this long. */
 const SAID_MS = 3_000
 
 /**
