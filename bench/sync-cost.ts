@@ -45,7 +45,7 @@ async function lua(admin: Redis, store: AccountStore): Promise<void> {
     limit: 1e12,
     used: 123_456,
     held: 50_000,
-    lasts: 1e9,
+    runsForUs: 1e9,
   }
   for (const fields of FIELDS) {
     const id = `fields-${fields}`
@@ -57,7 +57,7 @@ async function lua(admin: Redis, store: AccountStore): Promise<void> {
       for (let i = 0; i < REPORTS; i++) await one(more)
     }
     const reports = await scriptUs(admin, many({}))
-    const asks = { want: 20_000, count: 1, unit: 20_000 }
+    const asks = { neededUs: 20_000, count: 1, firstNeededUs: 20_000 }
     const questions = await scriptUs(admin, many(asks))
     const keyOf = (id: string) => windowKey('tollgate:', id, terms.ends - terms.starts, 'bench')
     const bytes = Number(await admin.memory('USAGE', keyOf(id), 'SAMPLES', 0))

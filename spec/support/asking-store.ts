@@ -21,7 +21,7 @@ export function askingStore(store: ThrottleStore, window?: string): ThrottleStor
           process,
           reports.map((each) =>
             (window ?? each.account.terms.policy) === each.account.terms.policy
-              ? { ...each, wish: 0, wishPlaces: 0 }
+              ? { ...each, askedAheadUs: 0, askedAheadPlaces: 0 }
               : each,
           ),
         )

@@ -24,8 +24,8 @@ export function reportFor({
   const terms = { policy, windowUs: ends - starts, carryOvershoot: carries }
   return {
     ...{ account: { subject, id, phase, stored: 0, terms }, ends, seq: 1, past: 'known' },
-    ...{ used: 0, held: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, lasts: 0 },
-    ...{ want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32 },
+    ...{ used: 0, held: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, runsForUs: 0 },
+    ...{ neededUs: 0, count: 0, firstNeededUs: 0, askedAheadUs: 0, askedAheadPlaces: 0, limit: 1_000_000, concurrency: 32 },
     ...more,
   }
 }

@@ -44,19 +44,19 @@ describe('Budgets over a store', () => {
     assert.equal(t.server.reports.length, before)
   })
 
-  for (const [title, priceUs, others, wishes] of [
+  for (const [title, priceUs, others, asked] of [
     ['two small prices and one place', 1_000, {}, [2_000, 1]],
     ['nothing where the price is large', 11_000, {}, [0, 0]],
     ['nothing where more than half of the budget is used', 1_000, { used: 0.6 * LIMIT_US }, [0, 0]],
-    ['nothing where more than half of the places are', 1_000, { running: 20, lasts: WINDOW_US }, [0, 0]],
+    ['nothing where more than half of the places are', 1_000, { running: 20, runsForUs: WINDOW_US }, [0, 0]],
   ] as const)
-    it(`wishes ahead for a subject that comes again: ${title}`, async () => {
+    it(`asks ahead for a subject that comes again: ${title}`, async () => {
       const t = budgetsOf()
       await t.settle()
       t.other(others)
       for (let i = 0; i < 2; i++) await come(t, priceUs)
-      const { wish, wishPlaces } = t.server.reports.at(-1) as Report
-      assert.deepEqual([wish, wishPlaces], wishes)
+      const { askedAheadUs, askedAheadPlaces } = t.server.reports.at(-1) as Report
+      assert.deepEqual([askedAheadUs, askedAheadPlaces], asked)
     })
 
   it('starts no request from a grant that was asked for under a higher limit', async () => {
@@ -118,7 +118,7 @@ describe('Budgets over a store', () => {
 
   it('loses what it was granted ahead when the lease of its last report ends', async () => {
     const { server, clock, other } = await granted()
-    const most = { running: 1, want: LIMIT_US - 10_000, count: 1, unit: LIMIT_US - 10_000 }
+    const most = { running: 1, neededUs: LIMIT_US - 10_000, count: 1, firstNeededUs: LIMIT_US - 10_000 }
     server.isDown = true // as if it had been killed: nothing more is heard of it
     clock.advance(GRANT_US / 1_000)
     assert.equal(other({ seq: 1, ...most }).figures?.granted, 0, 'it may still start requests from its grant')
@@ -366,7 +366,7 @@ describe('Budgets over a store', () => {
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
     const { ask, settle, other, now } = budgetsOf()
     await settle()
-    const { figures } = other({ wish: LIMIT_US, wishPlaces: 2 })
+    const { figures } = other({ askedAheadUs: LIMIT_US, askedAheadPlaces: 2 })
     assert.equal(figures?.ahead, LIMIT_US / 2)
     const first = ask(1_000)
     await settle()
@@ -492,7 +492,7 @@ describe('Budgets over a store', () => {
 describe('Budgets over a store, in the window that follows', () => {
   for (const [title, more] of [
     ['a hundredth of it', { used: 1.01 * LIMIT_US }],
-    ['what a killed process held', { used: 0.71 * LIMIT_US, held: 0.3 * LIMIT_US, running: 1, lasts: 1_000 }],
+    ['what a killed process held', { used: 0.71 * LIMIT_US, held: 0.3 * LIMIT_US, running: 1, runsForUs: 1_000 }],
   ] as const)
     it(`count what was used beyond the limit: ${title}`, async () => {
       const { other, nearEnd } = budgetsOf()
@@ -504,7 +504,7 @@ describe('Budgets over a store, in the window that follows', () => {
   it('leave their places to requests of other processes that run on, and are not heard of yet', async () => {
     const { ask, settle, other, nearEnd } = budgetsOf()
     await settle()
-    other({ running: 31, lasts: 2 * WINDOW_US })
+    other({ running: 31, runsForUs: 2 * WINDOW_US })
     await nearEnd(100)
     const asked = [ask(1_000), ask(1_000)]
     await settle()

@@ -297,18 +297,18 @@ class AccountState extends SubjectWindow {
     const { own, line, past } = this
     const { first } = line
     const latest = own.lastEnd(now)
-    let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
+    let runsForUs = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
     const asks = first ?? this.#expected
-    let want = first === undefined ? (asks?.priceUs ?? 0) : 0
-    lasts = Math.max(lasts, want)
+    let neededUs = first === undefined ? (asks?.priceUs ?? 0) : 0
+    runsForUs = Math.max(runsForUs, neededUs)
     this.#expected = undefined
     for (let hold = first; hold !== undefined; hold = hold.behind) {
       if (!hold.hasBegun) hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
-      want += hold.neededUs
-      lasts = Math.max(lasts, hold.neededUs)
+      neededUs += hold.neededUs
+      runsForUs = Math.max(runsForUs, hold.neededUs)
     }
-    const wish = this.grant.wish(this.limitUs, now, () => this.#isHalfFree(now))
+    const ahead = this.grant.askAhead(this.limitUs, now, () => this.#isHalfFree(now))
     const report: Report = {
       account: this,
       ends: this.end,
@@ -321,12 +321,12 @@ class AccountState extends SubjectWindow {
       strain: past.strain,
       carried: past.carriedUs,
       past: past.status,
-      lasts,
-      want,
+      runsForUs,
+      neededUs,
       count: first === undefined && asks !== undefined ? 1 : line.length,
-      unit: first?.neededUs ?? asks?.priceUs ?? 0,
-      wish: wish.us,
-      wishPlaces: wish.places,
+      firstNeededUs: first?.neededUs ?? asks?.priceUs ?? 0,
+      askedAheadUs: ahead.us,
+      askedAheadPlaces: ahead.places,
       limit: asks?.limitUs ?? (past.highestLimitUs || this.limitUs),
       concurrency: asks?.concurrency ?? this.concurrency,
     }
@@ -370,7 +370,7 @@ class AccountState extends SubjectWindow {
     this.stored = found < this.stored ? 0 : report.seq // it was lost there: the next report names the subject again
     this.told = report
     this.isTold = true
-    this.toldUntil = sentAt + report.lasts
+    this.toldUntil = sentAt + report.runsForUs
     this.heard = figures
     this.heardAt = sentAt
     this.past.hear(report, figures)

@@ -58,20 +58,20 @@ export class GrantedTime {
    *
    * @param isHalfFree whether half of the budget and of the places is free
    */
-  wish(limitUs: number, now: number, isHalfFree: () => boolean): { us: number; places: number } {
+  askAhead(limitUs: number, now: number, isHalfFree: () => boolean): { us: number; places: number } {
     const hotUs = this.#hotUs()
     const us = hotUs === 0 ? this.#standingUs(limitUs, now, isHalfFree) : hotUs
     this.isStanding = hotUs === 0 && us > 0
     return { us, places: hotUs > 0 ? 2 * Math.max(1, this.#peak) : Math.sign(us) }
   }
 
-  /** Time wished for ahead where requests follow each other from tick to tick. */
+  /** Time to ask for ahead where requests follow each other from tick to tick. */
   #hotUs(): number {
     const unitUs = this.#unitUs
     return Math.floor(Math.max(1.25 * this.#latelyUs, this.demandUs > unitUs ? 2 * this.demandUs : 0))
   }
 
-  /** Time wished for ahead where the subject comes again within the lease. */
+  /** Time to ask for ahead where the subject comes again within the lease. */
   #standingUs(limitUs: number, now: number, isHalfFree: () => boolean): number {
     const unitUs = this.#unitUs
     if (!this.#isRegular || !this.isRecent(now) || unitUs * STANDING_PART > limitUs) return 0

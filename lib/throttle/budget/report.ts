@@ -58,16 +58,17 @@ export interface Report {
    * process, so they may be more than the record says. `cleared`: they are taken back by `reset()`.
    */
   readonly past: 'known' | 'news' | 'cleared'
-  /** In how many µs the last of its running requests should have ended. */
-  readonly lasts: number
-  /** What its waiting requests need together, and how many they are. */
-  readonly want: number
+  /** In how many µs the last of its running or waiting requests should have ended. */
+  readonly runsForUs: number
+  /** Time that its waiting requests need together. */
+  readonly neededUs: number
+  /** How many requests need it. */
   readonly count: number
-  /** What the first of them needs. */
-  readonly unit: number
-  /** How much time, and how many places, it likes to have ahead. */
-  readonly wish: number
-  readonly wishPlaces: number
+  /** Time that the first of them needs. */
+  readonly firstNeededUs: number
+  /** Time and places that it asks for ahead of need. */
+  readonly askedAheadUs: number
+  readonly askedAheadPlaces: number
   /** The limit of the first that waits, or the highest of those that ran. */
   readonly limit: number
   /** How many of the subject's requests may run at once, by the same request; else by the latest. A count. */

@@ -35,7 +35,7 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 /** COMMAND in sync.lua: the names of what {@link figuresOf} lists. */
 const FIGURES = [
   ...['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'unseen'],
-  ...['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'],
+  ...['strain', 'carried', 'runsForUs', 'neededUs', 'count', 'firstNeededUs', 'askedAheadUs', 'askedAheadPlaces', 'limit', 'concurrency'],
 ]
 
 /** The key of a subject's record. Windows of another length have another one: their numbers say something else. */
@@ -103,14 +103,14 @@ export function packReports(reports: readonly Report[]): Buffer {
 /** A list: to look each figure up by its name takes several times as long. */
 function figuresOf(report: Report): number[] {
   const { account, ends, seq, used, held, running, excused, unseen, strain, carried, past } = report
-  const { lasts, want, count, unit, wish, wishPlaces, limit, concurrency } = report
+  const { runsForUs, neededUs, count, firstNeededUs, askedAheadUs, askedAheadPlaces, limit, concurrency } = report
   const { windowUs, carryOvershoot } = account.terms
   const starts = ends - windowUs
   const flags = Number(carryOvershoot) + 2 * Number(past === 'cleared') + 4 * Number(past === 'news')
   // prettier-ignore
   return [
     starts, ends, seq, flags, used, held, running, excused, unseen,
-    strain, carried, lasts, want, count, unit, wish, wishPlaces, limit, concurrency,
+    strain, carried, runsForUs, neededUs, count, firstNeededUs, askedAheadUs, askedAheadPlaces, limit, concurrency,
   ]
 }
 

@@ -1,6 +1,7 @@
 -- Takes in one process's reports of subjects' windows, and grants time and places. A report costs the same for any
--- number of processes: their sums stand beside their fields. All fields are counted only where a wish is not met and a
--- field may have expired since the last count, and for a request that only fits where nothing runs. Times and amounts are whole microseconds.
+-- number of processes: their sums stand beside their fields. All fields are counted only where not all that is asked for
+-- fits and a field may have expired since the last count, and for a request that only fits where nothing runs. Times and
+-- amounts are whole microseconds.
 --
 -- KEYS[i]  one subject's record, which passes from window to window: a hash of
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused;
@@ -104,7 +105,7 @@ local function room(used, held, running, limit, strain, concurrency)
   return limit - used - held, floor(min(concurrency, byLimit) * 100 / strain) - running
 end
 
-local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, unseen, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit, concurrency)
+local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, unseen, strain, carried, runsFor, needed, number, firstNeeded, askedAhead, askedPlaces, limit, concurrency)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
   local sums, mine, last = got[1], got[2], 0
@@ -133,7 +134,7 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   oExcused, oUnseen = max(0, oExcused - excused0), oUnseen - unseen0
 
   local left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
-  if (want + wish > left or number > slots) and oExpires <= time then
+  if (needed + askedAhead > left or number > slots) and oExpires <= time then
     oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = count(key)
     oUsed = oUsed + carried
     left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
@@ -143,29 +144,29 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   -- time that others have ahead is left to them where it would fit without that. Where nobody is left waiting, half of
   -- what is left at most is ahead, so that the end of a budget is not stranded.
   local granted, places, ahead, spare = 0, 0, 0, 0
-  if want <= left and number <= slots or number == 0 then
-    granted, places = want, number
-    if wish > 0 then spare = max(0, min(wishPlaces, floor((slots - number) / 2))) end
-    if spare > 0 then ahead = max(0, min(wish, floor((left - want) / 2))) end
-  elseif unit <= left and slots > 0 then
-    granted, places = unit, 1
+  if needed <= left and number <= slots or number == 0 then
+    granted, places = needed, number
+    if askedAhead > 0 then spare = max(0, min(askedPlaces, floor((slots - number) / 2))) end
+    if spare > 0 then ahead = max(0, min(askedAhead, floor((left - needed) / 2))) end
+  elseif firstNeeded <= left and slots > 0 then
+    granted, places = firstNeeded, 1
     spare = min(number, slots) - 1
-    if spare > 0 then ahead = min(want, left) - unit end
+    if spare > 0 then ahead = min(needed, left) - firstNeeded end
   elseif running == 0 then
     if oRunning > 0 and not oRuns then
       oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = count(key)
       oUsed = oUsed + carried
     end
-    local isTooDear = unit > limit - oUsed - used
+    local isTooDear = firstNeeded > limit - oUsed - used
     if oUsed + used <= limit and (oRunning == 0 or oRuns == 0 and (isTooDear or oAhead == 0)) then
-      granted, places = unit, 1
+      granted, places = firstNeeded, 1
     end
   end
   held, running = held + granted, running + places + spare
 
   local expires, runs = NEVER, 0
   if held > 0 or running > 0 then
-    runs = time + max(lasts + grace, least)
+    runs = time + max(runsFor + grace, least)
     expires = ahead > 0 and max(runs, time + lease) or runs
   end
   if running <= spare then runs = 0 end

@@ -59,16 +59,16 @@ class Reports {
 
   #asked() {
     const r = this.#r
-    const unit = r.chance(0.1) ? 0 : r.int(1, r.chance(0.3) ? 800_000 : 20_000)
+    const firstUs = r.chance(0.1) ? 0 : r.int(1, r.chance(0.3) ? 800_000 : 20_000)
     const count = r.chance(0.6) ? r.int(1, 12) : 0
     return {
       held: r.chance(0.7) ? 0 : r.int(0, r.chance(0.1) ? 1_000_000 : 100_000),
       running: r.chance(0.7) ? 0 : r.int(0, 6),
-      lasts: r.int(0, r.chance(0.1) ? 2_000_000 : 100_000),
-      ...{ unit: count > 0 ? unit : 0, count },
-      want: (count > 0 ? unit : 0) + (count > 1 ? r.int(0, 100_000) : 0),
-      wish: r.chance(0.5) ? 0 : r.int(0, 120_000),
-      wishPlaces: r.int(0, 8),
+      runsForUs: r.int(0, r.chance(0.1) ? 2_000_000 : 100_000),
+      ...{ firstNeededUs: count > 0 ? firstUs : 0, count },
+      neededUs: (count > 0 ? firstUs : 0) + (count > 1 ? r.int(0, 100_000) : 0),
+      askedAheadUs: r.chance(0.5) ? 0 : r.int(0, 120_000),
+      askedAheadPlaces: r.int(0, 8),
       concurrency: r.pick([1, 4, 32, 1_000]),
     }
   }
@@ -166,7 +166,7 @@ describe('sync.lua', () => {
 
   it("keeps a key until its window's end", async () => {
     const ends = (Date.now() + 60_000) * 1_000
-    await report('p1', [reportOf({ id: 'expiry', ends, held: 5, running: 1, wish: 9, wishPlaces: 2 })])
+    await report('p1', [reportOf({ id: 'expiry', ends, held: 5, running: 1, askedAheadUs: 9, askedAheadPlaces: 2 })])
     assert.equal(await own.redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
   })
 
@@ -213,7 +213,7 @@ describe('sync.lua', () => {
     const server = insideOf(store).serverOf('')
     await until(() => server.beat().catch(() => undefined))
     const starts = Date.now() * 1_000 - 1e6
-    for (const wrong of [{ used: NaN }, { held: 2 ** 53 }, { lasts: 0.5 }, { limit: Infinity }]) {
+    for (const wrong of [{ used: NaN }, { held: 2 ** 53 }, { runsForUs: 0.5 }, { limit: Infinity }]) {
       const reports = ['a', 'b', 'c'].map((id) =>
         reportOf({ id: id + Object.keys(wrong)[0], starts, ends: starts + 1e9 }),
       )

@@ -161,7 +161,7 @@ export class Laws {
     for (const [other, since] of silentSince) unknown += work.since(Math.max(start, since), other)
     // Waits for clients count from when the cap was reached, once the process has looked.
     for (const { asked } of work.live) if (asked.clientWait) unknown += sim.heardWithin + TICK_US
-    // The store looks for what has expired where a wish is not met.
+    // The store looks for what has expired where not all that is asked for fits.
     const hash = sim.model.hash(work.id, number)
     for (const { runs, held } of hash?.fields.values() ?? []) if (runs <= sim.time) unknown += held
     for (const { at, held } of hash?.lapsed ?? []) if (at > sim.time - granted) unknown += held

@@ -167,12 +167,12 @@ export class StoreModel {
     let o = this.#others(hash, mine)
     o.used += carried - hash.sums.carried
     let room = this.#room(o, c, strain)
-    if ((c.want + c.wish > room.left || c.count > room.slots) && o.expires <= time) {
+    if ((c.neededUs + c.askedAheadUs > room.left || c.count > room.slots) && o.expires <= time) {
       o = this.#count(hash, process, time)
       o.used += carried
       room = this.#room(o, c, strain)
     }
-    const isFirstOut = c.count > 0 && (c.unit > room.left || room.slots <= 0)
+    const isFirstOut = c.count > 0 && (c.firstNeededUs > room.left || room.slots <= 0)
     if (isFirstOut && c.running === 0 && o.running > 0 && o.runs === undefined) {
       o = this.#count(hash, process, time)
       o.used += carried
@@ -180,7 +180,7 @@ export class StoreModel {
     const { granted, count, ahead, places } = this.#grant(o, c, room)
     const held = c.held + granted
     const running = c.running + count + places
-    const until = held > 0 || running > 0 ? time + Math.max(c.lasts + GRACE_US, LEAST_US) : NEVER
+    const until = held > 0 || running > 0 ? time + Math.max(c.runsForUs + GRACE_US, LEAST_US) : NEVER
     const expires = ahead > 0 ? Math.max(until, time + LEASE_US) : until
     const runs = running > places ? until : 0
     const { used, excused, unseen, seq } = c
@@ -223,19 +223,19 @@ export class StoreModel {
 
   #grant(o: Others, c: Report, { left, slots }: { left: number; slots: number }) {
     const none = { granted: 0, count: 0, ahead: 0, places: 0 }
-    if ((c.want <= left && c.count <= slots) || c.count === 0) {
-      const places = c.wish > 0 ? Math.max(0, Math.min(c.wishPlaces, Math.floor((slots - c.count) / 2))) : 0
-      const ahead = places > 0 ? Math.max(0, Math.min(c.wish, Math.floor((left - c.want) / 2))) : 0
-      return { granted: c.want, count: c.count, ahead, places }
+    if ((c.neededUs <= left && c.count <= slots) || c.count === 0) {
+      const places = c.askedAheadUs > 0 ? Math.max(0, Math.min(c.askedAheadPlaces, Math.floor((slots - c.count) / 2))) : 0
+      const ahead = places > 0 ? Math.max(0, Math.min(c.askedAheadUs, Math.floor((left - c.neededUs) / 2))) : 0
+      return { granted: c.neededUs, count: c.count, ahead, places }
     }
-    if (c.unit <= left && slots > 0) {
+    if (c.firstNeededUs <= left && slots > 0) {
       const places = Math.min(c.count, slots) - 1
-      const ahead = places > 0 ? Math.min(c.want, left) - c.unit : 0
-      return { granted: c.unit, count: 1, ahead, places }
+      const ahead = places > 0 ? Math.min(c.neededUs, left) - c.firstNeededUs : 0
+      return { granted: c.firstNeededUs, count: 1, ahead, places }
     }
-    const isTooDear = c.unit > c.limit - o.used - c.used
+    const isTooDear = c.firstNeededUs > c.limit - o.used - c.used
     const isAlone = o.running === 0 || (o.runs === 0 && (isTooDear || o.ahead === 0))
-    if (c.running === 0 && o.used + c.used <= c.limit && isAlone) return { ...none, granted: c.unit, count: 1 }
+    if (c.running === 0 && o.used + c.used <= c.limit && isAlone) return { ...none, granted: c.firstNeededUs, count: 1 }
     return none
   }
 }

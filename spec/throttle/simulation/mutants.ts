@@ -39,7 +39,7 @@ const OF_THE_STORE: readonly Row[] = [
   ['the open window only', 'changing:10 carried killed', 'time < startOf(c) || time >= c.ends', 'false'],
   ['the order of reports', 'late:7', 'found >= c.seq', 'false'],
   [
-    'counting anew where a wish is not met',
+    'counting anew where not all fits',
     'killed waiting',
     'c.count > room.slots) && o.expires <= time',
     'c.count > room.slots) && false',
@@ -53,10 +53,10 @@ const OF_THE_STORE: readonly Row[] = [
   [
     'the expiry of holds',
     'waiting:11 killed',
-    '? time + Math.max(c.lasts + GRACE_US, LEAST_US) : NEVER',
+    '? time + Math.max(c.runsForUs + GRACE_US, LEAST_US) : NEVER',
     '? NEVER - 1 : NEVER',
   ],
-  ['the grace of holds', 'learned:29 waiting late', 'Math.max(c.lasts + GRACE_US, LEAST_US)', 'c.lasts'],
+  ['the grace of holds', 'learned:29 waiting late', 'Math.max(c.runsForUs + GRACE_US, LEAST_US)', 'c.runsForUs'],
   ['the lease of what is ahead', 'killed hot', 'Math.max(until, time + LEASE_US)', 'NEVER'],
   ['what is ahead outlasts what runs', 'clean hot strain', 'Math.max(until, time + LEASE_US)', 'until'],
   ['expired holds counted as used', 'killed:1 clean', 'field.used += field.held', ''],
@@ -93,9 +93,9 @@ const OF_THE_STORE: readonly Row[] = [
     'o.runs === 0',
   ],
   ['places ahead are no running requests', 'hot waiting', 'running > places ? until : 0', 'until'],
-  ['half of what is left at most ahead', 'hot clean', 'Math.floor((left - c.want) / 2)', 'left - c.want'],
+  ['half of what is left at most ahead', 'hot clean', 'Math.floor((left - c.neededUs) / 2)', 'left - c.neededUs'],
   ['half of the places at most ahead', 'hot clean strain', 'Math.floor((slots - c.count) / 2)', 'slots - c.count'],
-  ['the rest ahead', 'clean waiting strain', 'places > 0 ? Math.min(c.want, left) - c.unit : 0', '0'],
+  ['the rest ahead', 'clean waiting strain', 'places > 0 ? Math.min(c.neededUs, left) - c.firstNeededUs : 0', '0'],
   ['places', 'hot:129 waiting clean strain', 'slots: places - o.running - c.running', 'slots: 1e6'],
   [
     'places ahead that count as running',
@@ -160,7 +160,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   [
     'holds that last as long as those who wait are expected to',
     'waiting',
-    'lasts = Math.max(lasts, hold.neededUs)',
+    'runsForUs = Math.max(runsForUs, hold.neededUs)',
     '',
   ],
   ['strain of time seen late', 'waiting', 'this.past.highestLimitUs ||= hold.limitUs', ''],
@@ -228,7 +228,7 @@ const OF_GRANTS: readonly Row[] = [
   ['standing while half of the budget is free', 'hot waiting clean', 'return isHalfFree() ?', 'return true ?'],
   ['a standing of two prices', 'hot', 'const STANDING = 2', 'const STANDING = 1'],
   ['a standing of one place', 'hot clean', ': Math.sign(us)', ': 32'],
-  ['a standing only where one was wished for', 'two:889', 'hotUs === 0 && us > 0', 'hotUs === 0'],
+  ['a standing grant only where one was asked for', 'two:889', 'hotUs === 0 && us > 0', 'hotUs === 0'],
   ['a standing left to lapse', 'hot', 'this.isStanding = hotUs === 0 && us > 0', 'this.isStanding = false'],
 ]
 
@@ -482,7 +482,7 @@ export const SLOW: ReadonlySet<string> = new Set([])
 
 /** What no law finds in five of 300 seeds, and the spec that fails without it. */
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
-  ['counting anew where a wish is not met', 'throttle/budgets'],
+  ['counting anew where not all fits', 'throttle/budgets'],
   ['the lease of what is ahead', 'throttle/budgets'],
   ['what is ahead outlasts what runs', 'throttle/budgets'],
   ['holds that expire before what is ahead', 'throttle/simulation'],
@@ -553,7 +553,7 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['strain of time seen late', 'throttle/budgets'],
   ['strain of what runs across the boundary', 'throttle/budgets'],
   ['ends told at once with few places left', 'throttle/budgets'],
-  ['a standing only where one was wished for', 'throttle/budgets'],
+  ['a standing grant only where one was asked for', 'throttle/budgets'],
   ['answers about a window that is over ignored', 'throttle/budgets'],
   ['what was told, anew in each window', 'throttle/budgets'],
   ['accounts kept while something of them matters', 'throttle/budgets'],

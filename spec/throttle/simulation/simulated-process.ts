@@ -197,13 +197,13 @@ export class SimulatedProcess implements Clock {
       const account = this.account(work)
       if (!account) continue
       const { number, own, sent } = account
-      const told = sent ? sent.held + sent.want : 0
+      const told = sent ? sent.held + sent.neededUs : 0
       const stored = model.hash(work.id, number)?.fields.get(this.name)?.held ?? 0
       const heldUs = Math.max(own.pricedUs(now), told, stored)
       const line = waitingOf(account)
       const waits = line.map(({ priceUs }) => priceUs)
-      const lasts = own.lastEnd(now) === Infinity ? PARKED_US : own.lastEnd(now) - now
-      const until = loop.now + Math.max(0, lasts, ...waits) + GRACE_US
+      const runsForUs = own.lastEnd(now) === Infinity ? PARKED_US : own.lastEnd(now) - now
+      const until = loop.now + Math.max(0, runsForUs, ...waits) + GRACE_US
       this.atDeath.set(`${work.id}/${number}`, { heldUs, until, live: own.live + account.grant.places + line.length })
     }
   }

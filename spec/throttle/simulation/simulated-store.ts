@@ -10,7 +10,7 @@ const DEADLINE_US = 70_000
 
 const FIGURES = [
   ...(['ends', 'seq', 'used', 'held', 'running', 'excused', 'unseen'] as const),
-  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
+  ...(['strain', 'carried', 'runsForUs', 'neededUs', 'count', 'firstNeededUs', 'askedAheadUs', 'askedAheadPlaces', 'limit', 'concurrency'] as const),
 ]
 const SIGNED = new Set<string>(['used', 'unseen'])
 
@@ -69,7 +69,7 @@ export class SimulatedStore implements AccountStore {
         const time = sim.time
         const { grantsAhead } = sim.scenario
         const answers = reports.map((report) => {
-          const asked = grantsAhead ? report : { ...report, wish: 0, wishPlaces: 0 }
+          const asked = grantsAhead ? report : { ...report, askedAheadUs: 0, askedAheadPlaces: 0 }
           return (isFirst(report) ? sim.model : sim.otherModel).report(process.name, asked, time)
         })
         if (answers.some(({ figures }, i) => isFirst(reports[i] as Report) && figures && figures.count > 0))
