@@ -2,7 +2,7 @@ import type { ClientClock } from './clock'
 import { type ToldWindow } from './response-fields'
 import { ClientWindow } from './window'
 
-/** Routes whose cost is remembered; those beyond are taken as new each time. */
+/** Routes with a remembered cost. One more, and all are forgotten. */
 const MOST_ROUTES = 1_000
 /** Windows told apart by name; the one known longest makes room. */
 const MOST_WINDOWS = 64
@@ -11,7 +11,7 @@ const WEIGHT = 0.2
 /** What is left must suffice twice for everybody's requests. */
 const MARGIN = 2
 
-/** Others who spend no more than this have no more influence on what may be sent. */
+/** At or below this rate of other clients (ms of processing per ms), waiting for them to slow down frees no time. */
 const FADED_RATE = 0.05
 const LEAST_WAIT_MS = 5
 
@@ -32,7 +32,7 @@ export interface Outcome {
 
 interface Waiting {
   readonly route: string
-  /** It is sent by then, come what may. */
+  /** From then on it is sent even if no time is left. */
   readonly until: number
   readonly pass: (passage: Passage) => void
 }
@@ -47,9 +47,9 @@ interface Route {
 }
 
 /**
- * Lets requests through as long as there is processing time left for them, in their order, and has the others wait for
- * the window's end. What is in flight is counted by what its route took before; what others of the same subject spend
- * is seen in the figures, and the nearer the end of the budget, the fewer are sent at once.
+ * Sends requests in their order while processing time is left for them. The others wait for the window's end. A request
+ * in flight counts as what its route took before. Time spent by other clients of the same subject shows in the figures
+ * of responses. The less is left of the budget, the fewer requests are sent at once.
  */
 export class Pacer {
   readonly #clock: ClientClock
@@ -74,7 +74,8 @@ export class Pacer {
   /**
    * Calls `pass` when the request may be sent, at once where it may.
    *
-   * @param maxWaitMs after this it is sent to be refused, once no more than `concurrency` are in flight
+   * @param maxWaitMs longest wait. Then the request is sent as soon as fewer than `concurrency` are in flight: the
+   *   service may refuse it
    * @returns what takes it out of the queue
    */
   enter(route: string, maxWaitMs: number, pass: (passage: Passage) => void): () => void {
@@ -179,7 +180,7 @@ export class Pacer {
     this.#cancelTimer = undefined
     const now = this.#clock.now()
     let againMs = Infinity
-    /** Whoever waits for a window lets nobody else who is charged to it pass: many small requests would never leave room. */
+    /** Windows that an earlier request waits for. Later ones wait, too: many small ones would never leave room. */
     const shut = new Set<ClientWindow>()
     for (const waiting of this.#queue) {
       if (this.#flying.size >= this.#concurrency) return
@@ -239,7 +240,7 @@ export class Pacer {
     return 0
   }
 
-  /** What a request costs whose route is not known: as much as the dearest. */
+  /** Expected cost of a request to an unknown route: the highest cost of all known routes. */
   #any(): { costMs: number; lagMs: number } {
     let [costMs, lagMs] = [0, 0]
     for (const route of this.#routes.values()) {

@@ -6,8 +6,8 @@ export interface QueueBounds {
   /** Tasks that run at once. */
   readonly slots: number
   /**
-   * Whether a block may run no more tasks than there are free slots: half of them where it is alone, a third of them beside
-   * another one, and some are free for whoever comes next. Default false.
+   * Whether a block gets a slot only while it runs fewer tasks than there are free slots. A block alone gets half of
+   * all slots, and each of two blocks a third. Some slots stay free for whoever comes next. Default false.
    */
   readonly leavesRoom?: boolean
   /** Tasks that wait for a slot. */
@@ -32,7 +32,7 @@ interface Waiting {
   readonly restart: () => void
 }
 
-/** A task that has begun, for all who ask for the same. */
+/** A task that waits or runs, for all who ask for the same. */
 interface Shared {
   answer: Promise<unknown>
   /** Set while it waits. */
@@ -41,14 +41,14 @@ interface Shared {
 
 /** Asks for the app's own tasks. */
 const APP: Stranger = { network: '', block: '' }
-/** So many tasks of a block count as one of each network in it. */
+/** This many tasks of a block weigh as much for each of its networks as one task of that network. */
 const BLOCK_WEIGHT = 20
 
 /**
- * Shares a scarce thing among strangers: a bounded number of tasks runs at once, and a bounded number waits. A free slot
- * goes to the block with the fewest running tasks, then to the network that asked for the fewest in the last minute or
- * two, then to the task that came first. Where the queue is full, the task of the network that asked for the most loses
- * its place to one of a network that asked for fewer.
+ * Limits how many tasks of strangers run at once, and how many wait. A free slot goes to the block with the fewest
+ * running tasks. Among equal blocks it goes to the network that asked for the fewest tasks in the last minute or two,
+ * then to the oldest task. If the queue is full, the network that asked for the most tasks loses its last
+ * waiting one to a new task whose network asked for fewer.
  */
 export class FairQueue {
   readonly #bounds: QueueBounds
@@ -87,8 +87,8 @@ export class FairQueue {
    *
    * @param network the stranger's, as `clientNetwork()` has it. Undefined: the app itself asks; its tasks come after those
    *   of strangers, and all of them get a slot in the end
-   * @param key of tasks with the same answer: one of them runs at a time, for all who ask. It takes the place of the
-   *   lightest of them
+   * @param key shared by tasks with the same answer: one of them runs at a time, for all who ask. Its turn is the
+   *   earliest that any of those who ask would get
    */
   run<Answer>(
     network: string | undefined,
@@ -144,7 +144,7 @@ export class FairQueue {
     this.#running.set(block, this.#runningOf(block) + 1)
   }
 
-  /** Who has the slot after the wait; undefined without one. */
+  /** Waits for a slot. Resolves with the stranger that the slot counts for, or with undefined if there is none. */
   #wait(from: Stranger, shared: Shared): Promise<Stranger | undefined> {
     const { mostWaiting, longestWaitMs } = this.#bounds
     if (this.#waiting.length >= mostWaiting) {
@@ -171,7 +171,7 @@ export class FairQueue {
     })
   }
 
-  /** Somebody else asks for a task that waits: it is worth no less than that one's own would be. */
+  /** Another stranger asks for a waiting task. If that stranger's turn comes sooner, the task takes over that turn. */
   #join(waiting: Waiting, from: Stranger): void {
     if (!this.#isBefore(from, waiting.from)) return
     waiting.from = from
@@ -215,7 +215,7 @@ export class FairQueue {
   }
 }
 
-/** Names whose tasks are remembered, and for how long at least. Twice as many and twice as long at most. */
+/** Most names in one generation of counts, and its length. Two generations are kept: the present and the one before. */
 const MOST_NAMES = 10_000
 const REMEMBERED_MS = 60_000
 

@@ -170,7 +170,7 @@ function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyK
   return keyFromJwk(material, algorithms)
 }
 
-/** @throws {TypeError} if a token that names a key could be of two */
+/** @throws {TypeError} if two different keys have the same `kid` and fit the same algorithm */
 function checkKids(keys: readonly VerifyKey[]): void {
   const set = keySet(keys)
   for (const { kid, algorithms } of keys) {

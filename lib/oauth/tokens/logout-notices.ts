@@ -18,7 +18,7 @@ const LIFETIME_SEC = 120
 /** Waits before each try. */
 const TRIES_AFTER_MS = [0, 5_000, 30_000]
 const TIMEOUT_MS = 5_000
-/** Notices to one app that are sent at once, and that wait for that. More are dropped, with a warning. */
+/** Notices to one app: how many are sent at the same time, and how many wait. More are dropped, with a warning. */
 const [MOST_RUNNING, MOST_WAITING] = [4, 1_000]
 /** Logins of one user that are remembered, the latest first. */
 const MOST_LOGINS = 200
@@ -65,7 +65,7 @@ export class LogoutNotices {
     private readonly sessionMs: number,
   ) {}
 
-  /** Remembers that the app has a login of the session, where the app wants to hear its end. */
+  /** Remembers the app's login in the session, if the app has a `backchannelLogoutUri`. */
   async remember(
     { clientId, backchannelLogoutUri }: Client,
     { userId, sid, authTimeMs }: WebsiteSession,

@@ -27,7 +27,7 @@ const BEHIND_US = 100_000
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
  * granted ahead, and what the other processes reported. Nobody else writes its fields: see {@link Account}.
  *
- * Each method that takes `now` and changes something enters the window that is open then.
+ * Each method that takes `now` and changes a figure of the window enters the open window first.
  */
 class AccountState extends SubjectWindow {
   readonly own = new OwnUsage()
@@ -42,13 +42,13 @@ class AccountState extends SubjectWindow {
   told: Told = NOTHING_TOLD
   /** The store has that, and nothing later. */
   isTold = true
-  /** When the hold expires there, at the soonest, in µs of the process's clock. */
+  /** Earliest time at which the store ends the hold of {@link told}, in µs of the process's clock. */
   toldUntil = 0
   /** The store's last answer: what the other processes have, and what it granted. */
   heard = NOTHING_HEARD
   /** When that was asked for, in µs of the process's clock. */
   heardAt = -Infinity
-  /** Own used and held time when the answer came: an outage divides what was left then. */
+  /** Used and held time of this process when that answer came. In an outage, shares divide what was left then. */
   ownWhenHeard = 0
   /** A request that another window of the same server decides now, and that will ask here next. */
   #expected: AskTerms | undefined = undefined
@@ -85,7 +85,7 @@ class AccountState extends SubjectWindow {
     return this.usedUs(now) + this.heard.unseen + this.own.unseenUs - this.past.carriedUs
   }
 
-  /** What others hold, or were granted ahead, and this process's requests are expected to take still. */
+  /** Reserved time: held by or granted ahead to other processes, and the expected rest of this process's requests. */
   reservedUs(now: number): number {
     return this.heard.held + this.heard.aheadOfOthers + this.own.heldUs(now)
   }
@@ -96,8 +96,8 @@ class AccountState extends SubjectWindow {
   }
 
   /**
-   * How much of a cap for waits in a window this process may excuse, by what it had told: others may excuse their share of
-   * the rest meanwhile.
+   * Excused time that this process has reported, plus its equal share of what was left of the cap then. The other
+   * processes may excuse their shares meanwhile.
    */
   excusedMostUs(capUs: number): number {
     const { heard, told, server } = this
@@ -128,7 +128,7 @@ class AccountState extends SubjectWindow {
     this.own.boundWaits(now, this)
   }
 
-  /** Enters the window that is open. To be called before the time of a request changes, also at a time that has passed. */
+  /** Enters the open window. Call it before a stopwatch changes its state, also if the change is dated in the past. */
   enterWindow(now: number): void {
     const time = now + this.server.clock.offset
     // Where the store's clock was set back, nobody is to wait for a window that begins much later.
@@ -220,7 +220,7 @@ class AccountState extends SubjectWindow {
     this.own.start(hold, now)
   }
 
-  /** A request waits in another account's line: it holds nothing here, and is to ask again for as long as it waits there. */
+  /** A request waits in another account's line, and holds nothing here. It may ask again until `maxMs` from now. */
   setAside(hold: Hold, now: number): void {
     this.#end(hold, now, 'waiting')
     hold.waitsUntil = now + hold.window.wait.maxUs
@@ -239,7 +239,7 @@ class AccountState extends SubjectWindow {
     this.grant.ended()
   }
 
-  /** A request that was not let in. One that was before is to be finished yet. */
+  /** Refuses a request. If it was let in before, it ends with {@link finish} and not here. */
   refuse(hold: Hold): void {
     hold.number = this.number
     if (!hold.hasBegun) hold.state = 'ended'
@@ -288,8 +288,8 @@ class AccountState extends SubjectWindow {
   // --- reports
 
   /**
-   * The account's next report. It asks for all that waits, under the limit of the first, and gives up what was granted
-   * ahead: so nothing is used twice where the answer is late, lost, or says less.
+   * The account's next report. It asks for all waiting requests, under the limit of the first. It gives up the time
+   * that was granted ahead, so no time is used twice if the answer is late, lost, or grants less.
    */
   takeReport(seq: number, now: number): Report {
     this.enter(now)
@@ -349,7 +349,7 @@ class AccountState extends SubjectWindow {
   /**
    * Takes an answer in. Ignores one that was given up.
    *
-   * @returns whether those who wait can be decided, without the store where it did not write
+   * @returns whether the waiting requests can be decided now; if the store did not write, this process decides alone
    */
   takeAnswer(report: Report, answer: Answer, now: number): boolean {
     if (this.sent !== report) return false
@@ -386,7 +386,7 @@ class AccountState extends SubjectWindow {
     this.tellAgain()
   }
 
-  /** What the store has is not known, and is to be told again. */
+  /** Notes that the store's figures of this process are unknown. The next report tells them again. */
   tellAgain(): void {
     this.isTold = false
   }

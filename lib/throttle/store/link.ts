@@ -14,7 +14,7 @@ import type { Beat, StoreServer } from './store'
 
 /** Reports in one command. */
 const TOGETHER = 100
-/** Commands under way beyond which reports wait for an answer; and reports that do not wait, since they fill a command. */
+/** With this many commands under way, reports wait for an answer. `FULL` reports fill a command, and do not wait. */
 const UNDER_WAY = 2
 const FULL = 16
 /** Reports that nobody waits for, at one tick: requests that wait are not to wait behind them. */
@@ -23,7 +23,7 @@ const TICK_MOST = 500
 const BEAT_MS = 1_000
 const BEAT_OPEN_MS = 200
 const BEAT_DOUBTED_MS = 20
-/** A server that is not there yet when the process starts is no outage. */
+/** For this long after the process starts, a server that has not answered yet is no outage. */
 const START_US = 1_000_000
 /** A wall clock may be this far from the server's, until the server says its time. */
 const WALL_ERROR_US = 1_000_000
@@ -38,9 +38,9 @@ interface Command {
 }
 
 /**
- * One server, as this process sees it: whether it answers, what time it has, and how many processes live. Sends the
- * reports of all policies' accounts that it keeps, one command for all that are due in a turn of the event loop, and one
- * tick for all in which something happens.
+ * One server, as this process sees it: whether it answers, what time it has, and how many processes live. The link
+ * sends the reports of all accounts on the server, of any policy. Reports that are due in one turn of the event loop go
+ * in one command. One tick looks at all active accounts.
  */
 export class Link implements Server {
   readonly clock: WindowClock
@@ -60,7 +60,7 @@ export class Link implements Server {
   /** Accounts that ticks look at. */
   readonly #active = new Set<Account>()
   #isTicking = false
-  /** Those who wait for an answer to a report later than this one. */
+  /** Callers of {@link refresh}, by account. Each waits for the answer to a report with a `seq` above its own. */
   readonly #refreshed = new Map<Account, { readonly seq: number; readonly resolve: () => void }[]>()
   /** What the last heartbeat said of the server's data. */
   #token: string | undefined
@@ -278,7 +278,7 @@ export class Link implements Server {
     if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
-  /** This process decides alone about those whose answer is lost. It may come all the same. */
+  /** The answer to the command is lost, so this process decides alone about its accounts. The answer may still come. */
   #lose(command: Command, note: () => void): void {
     const { accounts, reports } = command
     this.#over(command)
@@ -297,7 +297,7 @@ export class Link implements Server {
     this.#next()
   }
 
-  /** @param answered the report that was answered; without one nobody is to wait any longer */
+  /** @param answered `seq` of the report that was answered. Default: no caller waits any longer */
   #tellRefreshed(account: Account, answered = Infinity): void {
     const waiting = this.#refreshed.get(account)
     if (waiting === undefined) return
@@ -359,7 +359,7 @@ export class Link implements Server {
     this.#store.compareTerms(terms, this.#place)
   }
 
-  /** @param hasLost the server may have lost its data; else it has heard of more processes, and each may be off by less */
+  /** @param hasLost the server may have lost its data; else more processes live, so the tolerance of each is smaller */
   #tellAgain(hasLost: boolean, now: number): void {
     for (const account of this.#store.accounts()) {
       if (account.server !== this) continue
