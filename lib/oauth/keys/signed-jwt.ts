@@ -1,10 +1,10 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { readJws } from '../../bearer/credentials/jws'
-import { rawSignature } from '../../bearer/keys/ecdsa-signature'
 import { isSignedWith } from '../../bearer/keys/signature'
 import type { JsonObject } from '../../http/json'
 import { OAuthError } from '../oauth-error'
+import { rawSignature } from './ecdsa-signature'
 import type { RingKey } from './keyring'
 
 /** What holds for one kind of JWT, when it is issued and when it is checked. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type KeyObject, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { rawSignature } from '../../../lib/bearer/keys/ecdsa-signature'
+import { rawSignature } from '../../../lib/oauth/keys/ecdsa-signature'
 import { isSignedWith } from '../../../lib/bearer/keys/signature'
 import { keyFromMaterial } from '../../../lib/bearer/keys/verify-key'
 
