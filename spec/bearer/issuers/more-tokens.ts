@@ -62,6 +62,10 @@ const supabase = {
 const LEGACY = { alg: 'HS256', typ: 'JWT', kid: 'legacy' }
 const ES256 = { alg: 'ES256', typ: 'JWT', kid: 'k2' }
 
+// docs.descope.com, aws-app-sync: the issuer of new projects, and that of older ones.
+const descope = { sub: 'U2user000000000000000000000', drn: 'DS', amr: ['email'], dct: 'T2acme' }
+const descopeApps = 'https://api.descope.com/v1/apps/P2abcDEFghiJKLmnoPQRstuVWX'
+
 /** Tokens for recipes that the corpus has none for, in the form that their issuers make them. */
 export const MORE_TOKENS: readonly Case[] = [
   token(
@@ -107,5 +111,10 @@ export const MORE_TOKENS: readonly Case[] = [
 
   token('supabase-both-legacy', LEGACY, supabase, { userId: supabase.sub }),
   token('supabase-both-new', ES256, supabase, { userId: supabase.sub }),
+  token('descope-apps-user', RS256, { ...descope, iss: descopeApps }, { userId: descope.sub }),
+  token('descope-apps-refresh-token', RS256, { ...descope, iss: descopeApps, drn: 'DSR' }, 'claim_check'),
+  token('descope-apps-other-project', RS256, { ...descope, iss: descopeApps.replace('P2abc', 'P2xyz') }, 'issuer'),
+  token('descope-apps-agentic', RS256, { ...descope, iss: descopeApps.replace('P2', 'agentic/P2') }, 'issuer'),
+
   token('supabase-both-guessed', LEGACY, supabase, 'signature', 'invalid'),
 ]
