@@ -11,7 +11,7 @@ interface Auth0Options {
     readonly organization?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions;
+declare function auth0(options: Auth0Options): IssuerOptions;
 type ClerkOptions = {
     readonly domain: string;
     readonly more?: ProviderOptions | undefined;
@@ -26,13 +26,13 @@ type ClerkOptions = {
     readonly azpRequired?: undefined;
     readonly impersonation?: undefined;
 });
-declare function clerk({ domain, authorizedParties, azpRequired, impersonation, machine, more, }: ClerkOptions): IssuerOptions;
+declare function clerk(options: ClerkOptions): IssuerOptions;
 interface CognitoOptions {
     readonly userPoolId: string;
     readonly clients: readonly string[];
     readonly more?: ProviderOptions | undefined;
 }
-declare function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions;
+declare function cognito(options: CognitoOptions): IssuerOptions;
 type EntraOptions = {
     readonly audience: Audience;
     readonly version?: 1 | 2 | undefined;
@@ -46,13 +46,13 @@ type EntraOptions = {
     readonly tenants: readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
     readonly tenant?: undefined;
 });
-declare function entra({ audience, version, cloud, clients, more, ...given }: EntraOptions): IssuerOptions;
+declare function entra(options: EntraOptions): IssuerOptions;
 interface FirebaseOptions {
     readonly project: string;
     readonly tenant?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions;
+declare function firebase(options: FirebaseOptions): IssuerOptions;
 interface GithubActionsOptions {
     readonly audience: Audience;
     readonly subjects?: readonly string[] | undefined;
@@ -60,55 +60,55 @@ interface GithubActionsOptions {
     readonly refs?: readonly string[] | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function githubActions({ audience, subjects, repositories, refs, more }: GithubActionsOptions): IssuerOptions;
+declare function githubActions(options: GithubActionsOptions): IssuerOptions;
 interface GoogleOptions {
     readonly audience: Audience;
     readonly serviceAccounts?: readonly string[] | undefined;
     readonly users?: boolean | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function google({ audience, serviceAccounts, users, more }: GoogleOptions): IssuerOptions;
+declare function google(options: GoogleOptions): IssuerOptions;
 interface HydraOptions {
     readonly issuer: string;
     readonly audience: Audience;
     readonly more?: ProviderOptions | undefined;
 }
-declare function hydra({ issuer, audience, more }: HydraOptions): IssuerOptions;
+declare function hydra(options: HydraOptions): IssuerOptions;
 interface KeycloakOptions {
     readonly realm: string;
     readonly audience: string;
     readonly roles?: "realm" | "client" | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function keycloak({ realm, audience, roles, more }: KeycloakOptions): IssuerOptions;
+declare function keycloak(options: KeycloakOptions): IssuerOptions;
 interface KubernetesOptions {
     readonly issuer?: string | undefined;
     readonly audience: Audience;
     readonly serviceAccounts: readonly string[];
     readonly more: ProviderOptions;
 }
-declare function kubernetes({ issuer, audience, serviceAccounts, more, }: KubernetesOptions): IssuerOptions;
+declare function kubernetes(options: KubernetesOptions): IssuerOptions;
 interface LogtoOptions {
     readonly domain: string;
     readonly audience: Audience;
     readonly organization?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions;
+declare function logto(options: LogtoOptions): IssuerOptions;
 interface OktaOptions {
     readonly domain: string;
     readonly server?: string | undefined;
     readonly audience?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function okta({ domain, server, audience, more }: OktaOptions): IssuerOptions;
+declare function okta(options: OktaOptions): IssuerOptions;
 interface SupabaseOptions {
     readonly project: string;
     readonly url?: string | undefined;
     readonly secret?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function supabase({ project, url, secret, more }: SupabaseOptions): IssuerOptions;
+declare function supabase(options: SupabaseOptions): IssuerOptions;
 interface ZitadelOptions {
     readonly domain: string;
     readonly project: string;
@@ -116,6 +116,6 @@ interface ZitadelOptions {
     readonly roles?: boolean | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function zitadel({ domain, project, serviceUsers, roles, more }: ZitadelOptions): IssuerOptions;
+declare function zitadel(options: ZitadelOptions): IssuerOptions;
 export { IssuerOptions, auth0, clerk, cognito, entra, firebase, githubActions, google, hydra, keycloak, kubernetes, logto, okta, supabase, zitadel };
 export type { Auth0Options, ClerkOptions, CognitoOptions, EntraOptions, FirebaseOptions, GithubActionsOptions, GoogleOptions, HydraOptions, KeycloakOptions, KubernetesOptions, LogtoOptions, OktaOptions, ProviderOptions, SupabaseOptions, ZitadelOptions };

@@ -1,7 +1,7 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
 import { scopeOf } from '../bearer/session/scope'
-import { type ProviderOptions, client, hostOf, isOr, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, preset, presetOptions, user } from './provider'
 
 /** Options of {@link auth0}. */
 export interface Auth0Options {
@@ -21,14 +21,20 @@ export interface Auth0Options {
  *
  * @see https://auth0.com/docs/secure/tokens/access-tokens/access-token-profiles
  */
-export function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions {
+export function auth0(options: Auth0Options): IssuerOptions {
+  const { domain, audience, organization, more } = presetOptions('auth0', options, [
+    'domain',
+    'audience',
+    'organization',
+    'more',
+  ])
   return preset(
     'auth0',
     {
       issuer: `https://${hostOf('auth0', 'domain', domain)}/`,
       audience,
       scopeFrom: ['scope'],
-      checkClaims: ({ org_id }) => isOr(org_id, organization),
+      ...(organization !== undefined && { requiredClaims: { org_id: organization } }),
       session({ sub, client_id, azp, permissions }) {
         const app = client_id ?? azp
         const who = typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)

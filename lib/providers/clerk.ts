@@ -1,5 +1,5 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import { type ProviderOptions, client, hostOf, needList, needText, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, needList, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link clerk}. */
 export type ClerkOptions = {
@@ -35,14 +35,22 @@ export type ClerkOptions = {
  *
  * @see https://clerk.com/docs/backend-requests/resources/session-tokens
  */
-export function clerk({
-  domain,
-  authorizedParties,
-  azpRequired = true,
-  impersonation = false,
-  machine,
-  more,
-}: ClerkOptions): IssuerOptions {
+export function clerk(options: ClerkOptions): IssuerOptions {
+  const {
+    domain,
+    authorizedParties,
+    azpRequired = true,
+    impersonation = false,
+    machine,
+    more,
+  } = presetOptions('clerk', options, [
+    'domain',
+    'authorizedParties',
+    'azpRequired',
+    'impersonation',
+    'machine',
+    'more',
+  ])
   const issuer = `https://${hostOf('clerk', 'domain', domain)}`
   if (machine !== undefined) {
     return preset(

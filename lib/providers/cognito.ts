@@ -1,5 +1,7 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import { type ProviderOptions, needList, needText, preset } from './provider'
+import { optionError } from '../http/help'
+import { shown } from '../http/options'
+import { type ProviderOptions, needList, needText, preset, presetOptions } from './provider'
 
 /** Options of {@link cognito}. */
 export interface CognitoOptions {
@@ -17,8 +19,14 @@ export interface CognitoOptions {
  * @see https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_IssuerConfigurationType.html
  * @see https://docs.aws.amazon.com/cognito/latest/developerguide/amazon-cognito-user-pools-using-the-access-token.html
  */
-export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions {
+export function cognito(options: CognitoOptions): IssuerOptions {
+  const { userPoolId, clients, more } = presetOptions('cognito', options, ['userPoolId', 'clients', 'more'])
   const pool = needText('cognito', 'userPoolId', userPoolId)
+  if (!pool.includes('_')) {
+    throw optionError(
+      `cognito() needs userPoolId, which begins with its region: 'eu-west-1_AbCdEfGhI'; received ${shown(pool)}`,
+    )
+  }
   const host = `cognito-idp.${pool.slice(0, pool.indexOf('_'))}.amazonaws.com`
   return preset(
     'cognito',

@@ -2,7 +2,7 @@ import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
 import { optionError } from '../http/help'
 import { shown } from '../http/options'
-import { type ProviderOptions, client, needText, preset, user } from './provider'
+import { type ProviderOptions, client, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link entra}. */
 export type EntraOptions = {
@@ -48,7 +48,15 @@ const ONE_OR_SEVERAL = "tenant (or tenants: ['<tenant id>', …])"
  *
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
-export function entra({ audience, version = 2, cloud, clients, more, ...given }: EntraOptions): IssuerOptions {
+export function entra(options: EntraOptions): IssuerOptions {
+  const {
+    audience,
+    version = 2,
+    cloud,
+    clients,
+    more,
+    ...given
+  } = presetOptions('entra', options, ['tenant', 'tenants', 'audience', 'version', 'cloud', 'clients', 'more'])
   const tenants = Array.isArray(given.tenants) ? given.tenants.map(lowerCase) : given.tenants
   const of = tenants === undefined ? lowerCase(needText('entra', ONE_OR_SEVERAL, given.tenant)) : '{tid}'
   const ids = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])]

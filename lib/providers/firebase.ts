@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import { claimAt } from '../bearer/session/claim-path'
-import { type ProviderOptions, isOr, needText, preset, user } from './provider'
+import { type ProviderOptions, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link firebase}. */
 export interface FirebaseOptions {
@@ -21,7 +21,8 @@ const LONGEST_UID = 128
  *
  * @see https://firebase.google.com/docs/auth/admin/verify-id-tokens
  */
-export function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions {
+export function firebase(options: FirebaseOptions): IssuerOptions {
+  const { project, tenant, more } = presetOptions('firebase', options, ['project', 'tenant', 'more'])
   return preset(
     'firebase',
     {
@@ -30,7 +31,7 @@ export function firebase({ project, tenant, more }: FirebaseOptions): IssuerOpti
       audience: project,
       algorithms: ['RS256'],
       idTokens: true,
-      checkClaims: (claims) => isOr(claimAt(claims, ['firebase', 'tenant']), tenant),
+      checkClaims: (claims) => tenant === undefined || claimAt(claims, ['firebase', 'tenant']) === tenant,
       session(claims) {
         const { sub } = claims
         if (typeof sub !== 'string' || sub.length > LONGEST_UID) return undefined

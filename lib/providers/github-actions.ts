@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
-import { type ProviderOptions, client, needList, preset } from './provider'
+import { type ProviderOptions, client, needList, preset, presetOptions } from './provider'
 
 /** Options of {@link githubActions}. */
 export interface GithubActionsOptions {
@@ -25,7 +25,14 @@ export interface GithubActionsOptions {
  * @see https://docs.github.com/en/actions/reference/security/oidc
  * @see https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/
  */
-export function githubActions({ audience, subjects, repositories, refs, more }: GithubActionsOptions): IssuerOptions {
+export function githubActions(options: GithubActionsOptions): IssuerOptions {
+  const { audience, subjects, repositories, refs, more } = presetOptions('githubActions', options, [
+    'audience',
+    'subjects',
+    'repositories',
+    'refs',
+    'more',
+  ])
   const ofRepositories = repositories && needList('githubActions', 'repositories', repositories)
   const accepted = ofRepositories && !subjects ? [] : needList('githubActions', 'subjects or repositories', subjects)
   const isSubject = isOneOf(accepted)

@@ -1,7 +1,7 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
 import type { Claims, ReadSession } from '../bearer/session/session'
-import { type ProviderOptions, client, needList, preset, user } from './provider'
+import { type ProviderOptions, client, needList, preset, presetOptions, user } from './provider'
 
 /** Options of {@link google}. */
 export interface GoogleOptions {
@@ -20,7 +20,13 @@ export interface GoogleOptions {
  *
  * @see https://cloud.google.com/run/docs/authenticating/service-to-service
  */
-export function google({ audience, serviceAccounts, users = false, more }: GoogleOptions): IssuerOptions {
+export function google(options: GoogleOptions): IssuerOptions {
+  const {
+    audience,
+    serviceAccounts,
+    users = false,
+    more,
+  } = presetOptions('google', options, ['audience', 'serviceAccounts', 'users', 'more'])
   const common: ProviderOptions = {
     issuer: ['https://accounts.google.com', 'accounts.google.com'],
     jwksUri: 'https://www.googleapis.com/oauth2/v3/certs',

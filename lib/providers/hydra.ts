@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
-import { type ProviderOptions, client, needText, preset, user } from './provider'
+import { type ProviderOptions, client, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link hydra}. */
 export interface HydraOptions {
@@ -17,7 +17,8 @@ export interface HydraOptions {
  *
  * @see https://www.ory.com/docs/oauth2-oidc/jwt-access-token
  */
-export function hydra({ issuer, audience, more }: HydraOptions): IssuerOptions {
+export function hydra(options: HydraOptions): IssuerOptions {
+  const { issuer, audience, more } = presetOptions('hydra', options, ['issuer', 'audience', 'more'])
   return preset(
     'hydra',
     {

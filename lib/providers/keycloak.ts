@@ -1,6 +1,8 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Claims } from '../bearer/session/session'
-import { type ProviderOptions, client, needText, preset, user } from './provider'
+import { optionError } from '../http/help'
+import { shown } from '../http/options'
+import { type ProviderOptions, client, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link keycloak}. */
 export interface KeycloakOptions {
@@ -20,12 +22,19 @@ export interface KeycloakOptions {
  *
  * @see https://www.keycloak.org/docs/latest/upgrading/#migrating-to-25-0-0
  */
-export function keycloak({ realm, audience, roles, more }: KeycloakOptions): IssuerOptions {
+export function keycloak(options: KeycloakOptions): IssuerOptions {
+  const { realm, audience, roles, more } = presetOptions('keycloak', options, ['realm', 'audience', 'roles', 'more'])
+  const issuer = needText('keycloak', 'realm', realm).replace(/\/$/, '')
+  if (!issuer.includes('/realms/')) {
+    throw optionError(
+      `keycloak() needs realm, the realm's address: 'https://sso.example.org/realms/acme'; received ${shown(realm)}`,
+    )
+  }
   const from = roles === 'realm' ? ['realm_access', 'roles'] : ['resource_access', audience, 'roles']
   return preset(
     'keycloak',
     {
-      issuer: needText('keycloak', 'realm', realm).replace(/\/$/, ''),
+      issuer,
       audience,
       requiredClaims: { typ: ['Bearer', 'DPoP'] }, // Keycloak's own, in the claims; others are ID, Refresh, Offline, Logout
       ...(roles && { scopeFrom: ['scope', from] }),

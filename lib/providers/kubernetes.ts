@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
-import { type ProviderOptions, client, needList, preset } from './provider'
+import { type ProviderOptions, client, needList, preset, presetOptions } from './provider'
 
 /** Options of {@link kubernetes}. */
 export interface KubernetesOptions {
@@ -21,12 +21,13 @@ const PREFIX = 'system:serviceaccount:'
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
  */
-export function kubernetes({
-  issuer = 'https://kubernetes.default.svc.cluster.local',
-  audience,
-  serviceAccounts,
-  more,
-}: KubernetesOptions): IssuerOptions {
+export function kubernetes(options: KubernetesOptions): IssuerOptions {
+  const {
+    issuer = 'https://kubernetes.default.svc.cluster.local',
+    audience,
+    serviceAccounts,
+    more,
+  } = presetOptions('kubernetes', options, ['issuer', 'audience', 'serviceAccounts', 'more'])
   const accepted = needList('kubernetes', 'serviceAccounts', serviceAccounts)
   const subjects = accepted.map((name) => (name.startsWith(PREFIX) ? name : PREFIX + name))
   return preset(

@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
-import { type ProviderOptions, client, hostOf, isOr, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, preset, presetOptions, user } from './provider'
 
 /** Options of {@link logto}. */
 export interface LogtoOptions {
@@ -18,7 +18,13 @@ export interface LogtoOptions {
  *
  * @see https://docs.logto.io/authorization/validate-access-tokens
  */
-export function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions {
+export function logto(options: LogtoOptions): IssuerOptions {
+  const { domain, audience, organization, more } = presetOptions('logto', options, [
+    'domain',
+    'audience',
+    'organization',
+    'more',
+  ])
   const issuer = `https://${hostOf('logto', 'domain', domain)}/oidc`
   return preset(
     'logto',
@@ -27,7 +33,7 @@ export function logto({ domain, audience, organization, more }: LogtoOptions): I
       jwksUri: `${issuer}/jwks`,
       audience,
       typ: 'at+jwt',
-      checkClaims: ({ organization_id }) => isOr(organization_id, organization),
+      ...(organization !== undefined && { requiredClaims: { organization_id: organization } }),
       session: ({ sub, client_id }) => (sub === client_id ? client(sub) : user(sub, client_id)),
     },
     more,

@@ -1,5 +1,5 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import { type ProviderOptions, client, hostOf, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, preset, presetOptions, user } from './provider'
 
 /** Options of {@link okta}. */
 export interface OktaOptions {
@@ -21,7 +21,13 @@ export interface OktaOptions {
  *
  * @see https://developer.okta.com/docs/reference/api/oidc/
  */
-export function okta({ domain, server = 'default', audience = 'api://default', more }: OktaOptions): IssuerOptions {
+export function okta(options: OktaOptions): IssuerOptions {
+  const {
+    domain,
+    server = 'default',
+    audience = 'api://default',
+    more,
+  } = presetOptions('okta', options, ['domain', 'server', 'audience', 'more'])
   return preset(
     'okta',
     {

@@ -2,6 +2,7 @@ import { type RequiredValues, both } from '../bearer/claims/claim-options'
 import { idProblem } from '../bearer/claims/claims'
 import type { Tenants } from '../bearer/claims/tenants'
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import { ENTRY_TABLE } from '../bearer/issuers/verifier-options'
 import { isRefusal } from '../bearer/refusal/refusal'
 import { scopeOf } from '../bearer/session/scope'
 import {
@@ -13,7 +14,7 @@ import {
 } from '../bearer/session/session'
 import { isThenable } from '../http/callback'
 import { optionError } from '../http/help'
-import { defined, shown } from '../http/options'
+import { defined, optionNames, shown } from '../http/options'
 
 /**
  * What may be said of any provider's tokens beside what its preset says, such as `key`, `introspection` or
@@ -34,11 +35,6 @@ export function user(userId: unknown, clientId?: unknown): SessionIdentity | und
 /** A service account's identity; undefined where the token names none. */
 export function client(clientId: unknown): SessionIdentity | undefined {
   return typeof clientId === 'string' ? { kind: 'client', clientId } : undefined
-}
-
-/** Whether a claim has a value, where one is wanted. */
-export function isOr(claim: unknown, wanted: string | undefined): boolean {
-  return wanted === undefined || claim === wanted
 }
 
 /** Under this an issuer's options name the preset that they are of. It survives a copy: `{ ...auth0(…), issuer }`. */
@@ -137,6 +133,41 @@ function bothSessions(first: ReadSession, second: ReadSession): ReadSession {
     const own: unknown = known && second(claims, token)
     return (known?.kind === 'unauthenticated' && own && !isThenable(own) ? known : own) as SessionIdentity | undefined
   }
+}
+
+/** Options that say where an issuer is, the first of their presets, with an example. */
+const WHERE: Readonly<Record<string, string>> = {
+  domain: 'acme.eu.auth0.com',
+  realm: 'https://sso.example.org/realms/acme',
+  userPoolId: 'eu-west-1_AbCdEfGhI',
+  tenant: '<tenant id>',
+  project: 'acme',
+  issuer: 'https://ident.example.org',
+}
+/** Names by which people call the address of an issuer. */
+const ADDRESSES = ['issuer', 'issuerBaseURL', 'issuerUrl', 'baseUrl', 'url', 'host']
+/** Options that `requireBearer()` has beside those of an issuer. */
+const OF_REQUESTS = ['scope', 'acr', 'optional', 'tokenFrom', 'dpop', 'revocation', 'cache', 'onDenied', 'dialect']
+
+/**
+ * The options of a preset. A misspelt `organization` would be a check that is never made.
+ *
+ * @throws {TypeError} naming those that the preset does not have
+ */
+export function presetOptions<Options extends object>(
+  provider: string,
+  options: Options,
+  names: readonly (keyof Options & string)[],
+): Options {
+  const [first = ''] = names
+  const example = WHERE[first]
+  const lines = {
+    ...Object.fromEntries(Object.keys(ENTRY_TABLE).map((name) => [name, `write more: { ${name} }`])),
+    ...Object.fromEntries(OF_REQUESTS.map((name) => [name, `write requireBearer({ ...${provider}({ … }), ${name} })`])),
+    ...(example && Object.fromEntries(ADDRESSES.map((name) => [name, `write ${first}: '${example}'`]))),
+  }
+  optionNames(`${provider}()`, options, names, lines)
+  return options
 }
 
 /** @throws {TypeError} naming the option, unless it is a text */

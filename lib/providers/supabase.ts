@@ -1,5 +1,5 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import { type ProviderOptions, needText, preset, user } from './provider'
+import { type ProviderOptions, needText, preset, presetOptions, user } from './provider'
 
 /** Options of {@link supabase}. */
 export interface SupabaseOptions {
@@ -21,7 +21,8 @@ export interface SupabaseOptions {
  *
  * @see https://supabase.com/docs/guides/auth/jwt-fields
  */
-export function supabase({ project, url, secret, more }: SupabaseOptions): IssuerOptions {
+export function supabase(options: SupabaseOptions): IssuerOptions {
+  const { project, url, secret, more } = presetOptions('supabase', options, ['project', 'url', 'secret', 'more'])
   const hosted = `https://${needText('supabase', 'project', project)}.supabase.co/auth/v1`
   const issuer = url === undefined ? hosted : needText('supabase', 'url', url).replace(/\/$/, '')
   return preset(

@@ -1,5 +1,5 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import { type ProviderOptions, client, hostOf, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, needList, preset, presetOptions, user } from './provider'
 
 /** Options of {@link zitadel}. */
 export interface ZitadelOptions {
@@ -22,7 +22,15 @@ export interface ZitadelOptions {
  *
  * @see https://zitadel.com/docs/apis/openidoauth/claims
  */
-export function zitadel({ domain, project, serviceUsers = [], roles = false, more }: ZitadelOptions): IssuerOptions {
+export function zitadel(options: ZitadelOptions): IssuerOptions {
+  const {
+    domain,
+    project,
+    serviceUsers = [],
+    roles = false,
+    more,
+  } = presetOptions('zitadel', options, ['domain', 'project', 'serviceUsers', 'roles', 'more'])
+  const services = serviceUsers.length === 0 ? [] : needList('zitadel', 'serviceUsers', serviceUsers)
   return preset(
     'zitadel',
     {
@@ -31,7 +39,7 @@ export function zitadel({ domain, project, serviceUsers = [], roles = false, mor
       requiredClaims: ['jti'],
       ...(roles && { scopeFrom: ['scope', `urn:zitadel:iam:org:project:${project}:roles`] }),
       session: ({ sub, azp, client_id }) =>
-        serviceUsers.includes(sub as string) ? client(sub) : user(sub, client_id ?? azp),
+        services.includes(sub as string) ? client(sub) : user(sub, client_id ?? azp),
     },
     more,
   )

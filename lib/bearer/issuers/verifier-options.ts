@@ -9,11 +9,12 @@ import { TrustedIssuers, tokenVerifier } from './jwt-verifier'
 import { KnownTokens } from './known-tokens'
 import { type OpaqueIssuer, type VerifyToken, verifyingByApp } from './opaque-tokens'
 import type { TokenVerifier } from './token-verifier'
-import { type IssuerOptions, JwkSets, KEY_TABLE, trustedIssuer } from './trusted-issuer'
+import { type IssuerOptions, JwkSets, KEY_TABLE, mustTakeTwo, trustedIssuer } from './trusted-issuer'
 
-const ISSUER_TABLE = { ...TOKEN_TABLE, ...KEY_TABLE }
-const ENTRY_TABLE = {
-  ...ISSUER_TABLE,
+/** The options of one issuer. */
+export const ENTRY_TABLE = {
+  ...TOKEN_TABLE,
+  ...KEY_TABLE,
   introspection: checkedLater<IntrospectionOptions>(),
   verify: functionOption<VerifyToken>(),
 }
@@ -107,6 +108,7 @@ function severalIssuers(values: VerifierValues, given: object, defaults: IssuerD
       } else {
         const sharing = entries.filter(({ jwksUri }) => jwksUri !== undefined && jwksUri === entry.jwksUri)
         const names = sharing.flatMap(({ issuer = [] }) => issuer)
+        if (entries.some((other) => other !== entry && other.keys === entry.keys)) mustTakeTwo(entry.keys, 'issuer')
         const issuer = trustedIssuer(entry, ofEach, clock, sets, names)
         if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice: ${ONCE}`)
       }

@@ -402,7 +402,7 @@ describe('presets of express-tollgate/providers', () => {
     }
     for (const preset of Object.values(presets)) assert.ok(requireBearer(preset))
     assert.equal((await requireBearer(asked(good)).check('opaque')).userId, 'ada')
-    await assert.rejects(requireBearer(asked({ ...good, typ: 'Refresh' })).check('opaque'), { reason: 'token_type' })
+    await assert.rejects(requireBearer(asked({ ...good, typ: 'Refresh' })).check('opaque'), { reason: 'claim_check' })
   })
 
   it('entra() asks for a tenant’s id where it was given its domain, which no token has', () => {
