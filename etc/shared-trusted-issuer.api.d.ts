@@ -2,7 +2,7 @@
 import { F as FetchFunction } from "./fetch-json.js";
 import { C as Claims, R as ReadSession } from "./session.js";
 import { KeyObject, webcrypto } from "node:crypto";
-type Algorithm = "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512" | "ES256" | "ES384" | "ES512" | "EdDSA" | "Ed25519" | "Ed448" | "HS256" | "HS384" | "HS512";
+type Algorithm = `${"RS" | "PS" | "ES" | "HS"}${256 | 384 | 512}` | "EdDSA" | "Ed25519" | "Ed448";
 interface AudienceCheck {
     readonly checkedBy: "clients" | "issuer" | "introspection" | "verify";
 }

@@ -6,7 +6,7 @@ import type { ErrorFormatOption } from '../http/answer/error-format'
 import { optionError } from '../http/help'
 import { checkedLater, flag, functionOption, option, readOptions, wholeNumber } from '../http/option-table'
 import { defined, shown } from '../http/options'
-import { isSecureUrl } from '../http/fetch/secure-url'
+import { checkSecureUrl } from '../http/fetch/secure-url'
 import type { BearerOptions } from './bearer-options'
 import { ACR_OPTION, type ChallengeOptions, isChallengeText } from './challenge'
 import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
@@ -59,7 +59,7 @@ const TABLE = {
   dpop: checkedLater<DpopOptions | boolean>(),
   revocation: option<RevocationSource>('what redisRevocations() returns', isRevocationSource),
   realm: option<string>('a text of ASCII without quotes and backslashes', isChallengeText),
-  resourceMetadata: option<string>('an https URL', (value) => isChallengeText(value) && isSecureUrl(value, true)),
+  resourceMetadata: option<string>('an https URL', isChallengeText),
   unauthenticated: option<UnauthenticatedMark>('{ claim, value } of a claim that marks a session', isMark),
   maxTokenLength: wholeNumber(256, 1_048_576, maxHeaderSize),
   warnings: flag(true),
@@ -86,9 +86,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   const { onDenied, errorFormat, dialect, optional, revocation, maxTokenLength } = values
   checkDenyOptions({ errorFormat, dialect })
   checkClock(clock)
-  if (resourceMetadata !== undefined && !isSecureUrl(resourceMetadata, values.allowHttp)) {
-    throw optionError(`resourceMetadata must be an https URL; received ${shown(resourceMetadata)}`)
-  }
+  if (resourceMetadata !== undefined) checkSecureUrl('resourceMetadata', resourceMetadata, values.allowHttp)
   if (values.unauthenticated && values.session) {
     throw optionError('unauthenticated and session contradict each other: session says which sessions are such')
   }

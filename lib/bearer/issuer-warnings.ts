@@ -32,7 +32,7 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
 }
 
 /** Reasons that are a client's fault unless there is a cause. */
-const IF_CAUSED: ReadonlySet<Reason> = new Set(['unknown_key', 'session_kind', 'claim_check'])
+const IF_CAUSED: ReadonlySet<Reason> = new Set(['unknown_key', 'session_kind', 'claim_check', 'client'])
 
 const GRAPH = 'it is for Microsoft Graph alone. Let the client ask for a scope of this API: api://<application id>/…'
 
@@ -73,21 +73,19 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 
   session_kind({ issuer }, cause) {
     const what = cause instanceof SessionProblem ? cause.message : `the option session threw ${thrown(cause)}`
-    return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401. ${SEE_CAUSE}`
+    return `${refusedOf(issuer)}, since ${what}. ${SEE_CAUSE}`
   },
 
-  claim_check({ issuer, claim, expected, received }, cause) {
-    if (claim !== undefined) {
-      return (
-        `a token of the issuer ${shown(issuer)} was refused with 401, since its claim ${claim} is ${shown(received)}, and ` +
-        `${shown(expected)} is accepted. If it should be let in, add it to requiredClaims, or to the preset's option`
-      )
-    }
-    return (
-      `the option checkClaims threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}, which was refused with ` +
-      `401. ${SEE_CAUSE}`
-    )
+  claim_check(about, cause) {
+    if (about.claim !== undefined) return otherClaim(about, 'requiredClaims')
+    return `${refusedOf(about.issuer)}, since the option checkClaims threw ${thrown(cause)}. ${SEE_CAUSE}`
   },
+
+  client: (about) => otherClaim(about, 'clients'),
+
+  required_claim: ({ issuer, claim }) =>
+    `${refusedOf(issuer)}, since it has no claim ${claim}. If it should be let in, have the issuer add the claim, or take ` +
+    'it out of requiredClaims',
 
   issuer({ received, expected }, cause) {
     if (cause !== undefined) return remedied(received, cause)
@@ -103,14 +101,11 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     const inner = patterns.find((pattern) => isSamePath(pattern, received))
     const keys = inner === undefined ? '' : `, and jwksUri if this machine reaches its keys at ${new URL(inner).origin}`
     const remedy = tenant === undefined ? `write issuer: ${shown(received)}${keys}` : `add ${shown(tenant)} to tenants`
-    return (
-      `a token of the issuer ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If its tokens ` +
-      `should be let in: ${slash}${remedy}`
-    )
+    return `${refusedOf(received)}, since ${shown(expected)} is trusted. If its tokens should be let in: ${slash}${remedy}`
   },
 
   audience({ issuer, received, expected }) {
-    const of = `a token of the issuer ${shown(issuer)} was refused with 401, since it is for the audience ${shown(received)}`
+    const of = `${refusedOf(issuer)}, since it is for the audience ${shown(received)}`
     const isOfRealm = String(issuer).includes('/realms/')
     const others = [received].flat().filter((one) => one !== 'account' || isOfRealm)
     const forOthers = others.map((one) => FOR_OTHERS.get(one)).find((one) => one !== undefined)
@@ -128,7 +123,18 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 
 function remedied(issuer: unknown, cause: unknown): string {
   const { why, remedy } = fetchFailure(cause, 'documents')
-  return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
+  return `${refusedOf(issuer)}: ${why}. If its tokens should be let in, ${remedy}`
+}
+
+function otherClaim({ issuer, claim, expected, received }: RefusedBy, option: string): string {
+  return (
+    `${refusedOf(issuer)}, since its claim ${claim} is ${shown(received)}, and ${shown(expected)} is accepted. If it should ` +
+    `be let in, add it to ${option}, or to the preset's option`
+  )
+}
+
+function refusedOf(issuer: unknown): string {
+  return `a token of the issuer ${shown(issuer)} was refused with 401`
 }
 
 /** Whether the option could be written with a claim's value. */

@@ -96,11 +96,12 @@ describe('requireBearer() and a function that throws', () => {
     }
     assert.equal((await asking({ checkClaims: () => false }))[0], 401)
     await until(() => said.length >= 3)
-    const end = `for a token of the issuer '${issuer}', which was refused with 401. onDenied gets the error as err.cause (express-tollgate/docs/troubleshooting.md#tollgate_issuer)`
+    const begin = `a token of the issuer '${issuer}' was refused with 401, since the option`
+    const end = 'onDenied gets the error as err.cause (express-tollgate/docs/troubleshooting.md#tollgate_issuer)'
     assert.deepEqual(said, [
-      `the option session threw RangeError ${end}`,
-      `the option checkClaims threw RangeError ${end}`,
-      `the option session returned no session ${end}`,
+      `${begin} session threw RangeError. ${end}`,
+      `${begin} checkClaims threw RangeError. ${end}`,
+      `${begin} session returned no session. ${end}`,
     ])
   })
 

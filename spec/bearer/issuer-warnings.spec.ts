@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer } from '../../lib'
+import { auth0, cognito, okta } from '../../lib/providers'
 import { manualClock } from '../../lib/testing'
 import { parted, says } from '../support/addressed'
 import { serveIssuer } from '../support/issuer'
@@ -290,6 +291,60 @@ describe('requireBearer() tells the operator', () => {
       assert.equal((await ask(token(a, { aud }))).status, 401)
       const [message = ''] = await flushed()
       assert.ok(message.endsWith(`If it should be let in: ${remedy}`), message)
+    }
+  })
+
+  it('of a claim for which a genuine token was refused, with its value and the option', async (t) => {
+    const flushed = listening(t)
+    const { issuer, token } = await serveIssuer(a)
+    const key = a.jwk
+    const begin = `a token of the issuer '${issuer}' was refused with 401, since`
+    const add = (option: string) =>
+      `is accepted. If it should be let in, add it to ${option}, or to the preset's option`
+    for (const [options, claims, expected] of [
+      [
+        { requiredClaims: { tier: 'gold' } },
+        { tier: 'tin' },
+        `its claim tier is 'tin', and [ 'gold' ] ${add('requiredClaims')}`,
+      ],
+      [{ clients: ['web'] }, { azp: 'app' }, `its claim azp is 'app', and [ 'web' ] ${add('clients')}`],
+      [{ clients: ['web'] }, {}, `its claim client_id is undefined, and [ 'web' ] ${add('clients')}`],
+      [
+        { requiredClaims: ['tid'] },
+        {},
+        'it has no claim tid. If it should be let in, have the issuer add the claim, or take it out of requiredClaims',
+      ],
+    ] as const) {
+      const { ask } = await api({ issuer, key, audience: 'api', ...options })
+      for (let i = 0; i < 2; i++) assert.equal((await ask(token(a, { client_id: undefined, ...claims }))).status, 401)
+      assert.deepEqual(await flushed(), [`${begin} ${expected}`])
+    }
+    const { ask } = await api({ issuer, key, audience: 'api' })
+    assert.equal((await ask(token(a, { client_id: 7 }))).status, 401) // the issuer's fault: no option could take it
+    assert.deepEqual(await flushed(), [])
+  })
+
+  it('of a claim that a preset checks', async (t) => {
+    const flushed = listening(t)
+    const { token } = await serveIssuer(a)
+    const more = { key: a.jwk }
+    const [domain, audience] = ['acme.test', 'api']
+    for (const [issuer, claims, expected] of [
+      [
+        auth0({ domain, audience, organization: 'org_acme', more }),
+        { iss: `https://${domain}/`, org_id: 'org_x' },
+        "its claim org_id is 'org_x', and",
+      ],
+      [
+        cognito({ userPoolId: 'eu_1', clients: ['web'], more }),
+        { iss: 'https://cognito-idp.eu.amazonaws.com/eu_1', token_use: 'access', client_id: 'cli' },
+        "its claim client_id is 'cli', and",
+      ],
+      [okta({ domain, audience, more }), { iss: `https://${domain}/oauth2/default` }, 'it has no claim cid. '],
+    ] as const) {
+      const { ask } = await api(issuer)
+      assert.equal((await ask(token(a, claims))).status, 401)
+      assert.ok((await flushed()).join().includes(`since ${expected}`), expected)
     }
   })
 

@@ -36,9 +36,9 @@ export type Audience =
 /** Which tokens are accepted. */
 export interface TokenOptions {
   /**
-   * The issuer, as its tokens' `iss` has it; a list where one issuer goes by several names. With a claim's name in braces
-   * it stands for all `tenants`: `'https://login.microsoftonline.com/{tid}/v2.0'`. Default: the environment's
-   * `ISSUER_BASE_URL`.
+   * The issuer, as its tokens' `iss` has it; a list where one issuer goes by several names, of which sessions have the
+   * first. With a claim's name in braces it stands for all `tenants`: `'https://login.microsoftonline.com/{tid}/v2.0'`.
+   * Default: the environment's `ISSUER_BASE_URL`.
    */
   readonly issuer?: string | readonly string[] | undefined
   /** The tenants that the placeholder in `issuer` may stand for: a list, or a function that knows them. */

@@ -75,18 +75,24 @@ export function claimProblem(
  */
 export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (claims.iss !== undefined && !policy.issuers.includes(claims.iss as string)) return 'issuer'
-  // Refresh tokens are active, too: token_type_hint is a hint (RFC 7662 §2.1, RFC 6749 §1.5).
-  if ([claims.token_use, claims.typ, claims.token_type].some(isOtherToken)) return 'token_type'
   if (!policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
   if (!isAudience(claims.aud, policy.audiences)) return 'audience'
   return commonProblem(claims, policy, nowSec)
 }
 
-/** Types of tokens for others than APIs, as Hydra's `token_use` and Keycloak's `typ` name them, among others. */
-const OTHER_TOKENS = /^(?:refresh|offline|id|logout)(?:[_ +-]?(?:token|jwt))?$/i
+/** Types of tokens that are for others than APIs, as issuers and RFC 8693 §3 write them. */
+const OTHER_TOKENS = /^(?:urn:ietf:params:oauth:token-type:)?(refresh|offline|id|logout)(?:[_ +-]?(?:token|jwt))?$/i
+/** Claims that name a type: of Hydra and Cognito, Keycloak, Django's SimpleJWT, and Flask-JWT-Extended. */
+const TYPE_CLAIMS = ['token_use', 'typ', 'token_type', 'type']
 
-function isOtherToken(type: unknown): boolean {
-  return typeof type === 'string' && OTHER_TOKENS.test(type)
+/**
+ * Whether the claims say that a token is none for APIs. Refresh tokens may be JWTs of the same key, and active to an
+ * endpoint (RFC 6749 §1.5; `token_type_hint` of RFC 7662 §2.1 is a hint).
+ */
+function isOtherToken(claims: JsonObject, idTokens: boolean): boolean {
+  const texts = TYPE_CLAIMS.map((name) => claims[name]).filter((value) => typeof value === 'string')
+  const types = texts.map((text) => OTHER_TOKENS.exec(text)?.[1]?.toLowerCase())
+  return types.some((type) => type !== undefined && !(idTokens && type === 'id'))
 }
 
 /** Makes the refusal of a problem with claims. */
@@ -98,10 +104,21 @@ export function claimRefusal(refused: Reason, claims: JsonObject, policy: ClaimP
     return { refused, about: { issuer, expected: issuers, received: iss }, ...(cause && { cause }) }
   }
   if (refused === 'audience') return { refused, about: { issuer, expected: audiences.flat(), received: aud } }
-  const wrong =
-    refused === 'claim_check' && policy.requiredValues.find(([name, values]) => !values.includes(claims[name]))
-  if (wrong) return { refused, about: { issuer, claim: wrong[0], expected: wrong[1], received: claims[wrong[0]] } }
-  return refuse(refused)
+  const [claim, expected] = claimRefused(refused, claims, policy) ?? []
+  return claim === undefined
+    ? refuse(refused)
+    : { refused, about: { issuer, claim, expected, received: claims[claim] } }
+}
+
+/** The claim for which a token is refused, and the values accepted; undefined for other reasons. */
+function claimRefused(
+  refused: Reason,
+  claims: JsonObject,
+  { required, requiredValues, clients }: ClaimPolicy,
+): readonly [claim: string, expected?: readonly unknown[]] | undefined {
+  if (refused === 'claim_check') return requiredValues.find(([name, values]) => !values.includes(claims[name]))
+  if (refused === 'required_claim') return [required.find((name) => !Object.hasOwn(claims, name)) as string]
+  return refused === 'client' && clients ? [clientClaim(claims), clients] : undefined
 }
 
 /** Cause of a refusal where a token's `iss` names one accepted tenant, and its claim another. */
@@ -118,7 +135,8 @@ function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number):
   if (wrongId) return wrongId
   if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
   if (!policy.requiredValues.every(([name, values]) => values.includes(claims[name]))) return 'claim_check'
-  if (policy.clients && !policy.clients.includes(clientNamed(claims) as string)) return 'client'
+  if (isOtherToken(claims, policy.idTokens)) return 'token_type'
+  if (policy.clients && !policy.clients.includes(claims[clientClaim(claims)] as string)) return 'client'
   return timeProblem(claims, policy, nowSec)
 }
 
@@ -128,9 +146,9 @@ export function idProblem({ sub, jti }: JsonObject): Reason | undefined {
   return jti !== undefined && typeof jti !== 'string' ? 'token_id' : undefined
 }
 
-/** Client of a token, by the claim of RFC 9068 §2.2, OpenID Connect Core §2, Okta, or version 1 of Entra ID. */
-function clientNamed({ client_id, azp, cid, appid }: JsonObject): unknown {
-  return client_id ?? azp ?? cid ?? appid
+/** Claim that names a token's client: that of RFC 9068 §2.2, OpenID Connect Core §2, Okta, or version 1 of Entra ID. */
+function clientClaim(claims: JsonObject): string {
+  return ['client_id', 'azp', 'cid', 'appid'].find((name) => (claims[name] ?? undefined) !== undefined) ?? 'client_id'
 }
 
 /** A token without the claim is of the tenant that its `iss` names: Keycloak's realms, Cognito's pools. */

@@ -126,10 +126,10 @@ function decoded(value: string): string {
 function textsOfApp(read: (req: Request) => unknown): Place['texts'] {
   return ({ request }) => {
     const text: unknown = answeredAtOnce('tokenFrom', read(request))
-    if (text === undefined || text === null) return []
-    // Express's parsers make lists and objects of what clients send: ?token=a&token=b, ?token[x]=a.
-    if (typeof text === 'string' || typeof text === 'object') return [text].flat()
-    throw usageError(`tokenFrom must return the token as text, or undefined; it returned a ${typeof text}`)
+    if (text === undefined || text === null || text === false) return []
+    // Parsers make lists, objects and numbers of what clients send: ?token=a&token=b, ?token[x]=a, {"token": 1}.
+    if (typeof text !== 'function') return [text].flat()
+    throw usageError('tokenFrom must return the token as text, or undefined; it returned a function')
   }
 }
 

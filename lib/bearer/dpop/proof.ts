@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { ASYMMETRIC } from '../keys/algorithm'
-import { readJsonObject } from '../../http/json'
-import { readJws } from '../credentials/jws'
+import { type Jws, readJws } from '../credentials/jws'
 import { isRefusal } from '../refusal/refusal'
 import { isId } from '../session/session'
 import { isSignedWith } from '../keys/signature'
@@ -43,7 +42,7 @@ export interface Proof {
 export function readProof(text: string, about: ProofFor): Proof | undefined {
   const jws = readJws(text)
   if (isRefusal(jws) || jws.type !== 'dpop+jwt') return undefined
-  const key = keyOf(text, jws.algorithm)
+  const key = keyOf(jws)
   if (!key || !isSignedWith(text, jws.algorithm, key)) return undefined
   const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
@@ -53,10 +52,9 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   return { jkt: thumbprint(key.key), jti, iat, nonce }
 }
 
-function keyOf(text: string, alg: string): VerifyKey | undefined {
+function keyOf({ algorithm: alg, header }: Jws): VerifyKey | undefined {
   const algorithm = ASYMMETRIC.find((one) => one === alg)
-  const header = readJsonObject(Buffer.from(text.slice(0, text.indexOf('.')), 'base64url'))
-  if (!algorithm || !header) return undefined
+  if (!algorithm) return undefined
   try {
     return keyFromJwk(header.jwk, [algorithm])
   } catch (problem) {

@@ -2,9 +2,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
 import { functionOption, oneOf, option, readOptions, wholeNumber } from '../../http/option-table'
-import { optionError } from '../../http/help'
-import { shown } from '../../http/options'
-import { allowHttpHint, isSecureUrl } from '../../http/fetch/secure-url'
+import { checkSecureUrl } from '../../http/fetch/secure-url'
 import { clientNetwork } from '../../http/request/client-network'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
@@ -75,10 +73,7 @@ export interface Introspected {
 export function introspecting(options: IntrospectionOptions, issuer: Introspected): Verify {
   const { endpoint, cacheSec, ...rest } = readOptions('introspection', options, TABLE)
   const { policy, clock, allowHttp, fetch, mostAnswers = MOST_ANSWERS } = issuer
-  if (!isSecureUrl(endpoint, allowHttp)) {
-    const received = `received ${shown(endpoint)}${allowHttpHint(endpoint)}`
-    throw optionError(`introspection.endpoint must be an https URL; ${received}`)
-  }
+  checkSecureUrl('introspection.endpoint', endpoint, allowHttp)
   const credentials = clientCredentials(rest, policy.issuer, clock)
   const calls = issuerCalls(clock)
   const answers = new Map<string, Answer>()

@@ -165,12 +165,13 @@ export function tokenVerifier(
   function checkClaims(presented: PresentedToken, key: VerifyKey): Verified {
     const { jws, issuer, keys, tenant } = presented
     const { policy } = issuer
-    const iss = jws.claims.iss as string
     if (keys.typ && jws.type !== keys.typ) return refuse('token_type')
     const claims = policy.timesAsText ? timesAsNumbers(jws.claims) : jws.claims
     const problem = claimProblem({ ...jws, claims }, policy, namesOf(presented), tenant, clock.date() / 1_000)
     if (problem) return claimRefusal(problem, claims, policy)
-    const verified = { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
+    // Of several names the first, so that a user has one budget and one revocation.
+    const name = policy.issuers.length > 1 ? policy.issuer : (claims.iss as string)
+    const verified = { token: jws.token, issuer: name, claims, header: jws.header, rules: policy.rules }
     const metadata = { issuer: keys.issuer, typ: keys.typ }
     tokens.add({ ...presented, key, metadata, ...timesHold(claims, policy), verified })
     return verified

@@ -3,7 +3,7 @@ import type { Clock } from '../../http/clock'
 import { keyError, optionError } from '../../http/help'
 import { type OptionValues, checkedLater, wholeNumber } from '../../http/option-table'
 import { shown } from '../../http/options'
-import { allowHttpHint, isSecureUrl } from '../../http/fetch/secure-url'
+import { allowHttpHint, checkSecureUrl, isSecureUrl } from '../../http/fetch/secure-url'
 import { type IssuerDefaults, type TokenOptions, type TokenValues, claimPolicy } from '../claims/claim-options'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC, isSymmetric } from '../keys/algorithm'
@@ -91,12 +91,7 @@ export function trustedIssuer(
   const { tenants, issuer } = policy
   const { jwksUri } = values
   const { keys: find } = values
-  if (tenants && typeof find === 'function' && find.length < 2) {
-    throw keyError(
-      'keys with tenants must take a second argument and answer by it, since a key of one tenant must not sign for ' +
-        'another: keys: async (kid, { tenant }) => …',
-    )
-  }
+  if (tenants) mustTakeTwo(find, 'tenant')
   const isAsked = typeof find === 'function'
   const hasOwnKeys = !isAsked && [values.key, find, values.secret].some((given) => given !== undefined)
   if (!tenants || (jwksUri === undefined ? hasOwnKeys : tenants.of(jwksUri, '') === jwksUri)) {
@@ -114,6 +109,15 @@ export function trustedIssuer(
       tenant,
     )
   return { policy, keyIssuers, keys: tenantKeys(tenants, issuer, keysOf) }
+}
+
+/** @throws {TypeError} if a function of keys for several tenants or issuers cannot tell whose key it is asked for */
+export function mustTakeTwo(find: unknown, of: 'tenant' | 'issuer'): void {
+  if (typeof find !== 'function' || find.length > 1) return
+  throw keyError(
+    `keys with ${of}s must take a second argument and answer by it, since a key of one ${of} must not sign for ` +
+      `another: keys: async (kid, { ${of} }) => …`,
+  )
 }
 
 /** @param calls for the fetches of all tenants */
@@ -148,9 +152,7 @@ function keySource(
   }
   const remote = { algorithms, clock, lastGoodMs: values.lastGoodSec * 1_000, fetch, calls }
   if (jwksUri !== undefined) {
-    if (!isSecureUrl(jwksUri, allowHttp)) {
-      throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
-    }
+    checkSecureUrl('jwksUri', jwksUri, allowHttp)
     if (algorithms.length === 0) {
       throw optionError(`algorithms must name one of ${ASYMMETRIC.join(', ')} for jwksUri; received ${shown(accepted)}`)
     }

@@ -1,22 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 
 /** A signature algorithm of RFC 7518 §3.1, RFC 8037 §3.1 or RFC 9864 §2.2. */
-export type Algorithm =
-  | 'RS256'
-  | 'RS384'
-  | 'RS512'
-  | 'PS256'
-  | 'PS384'
-  | 'PS512'
-  | 'ES256'
-  | 'ES384'
-  | 'ES512'
-  | 'EdDSA'
-  | 'Ed25519'
-  | 'Ed448'
-  | 'HS256'
-  | 'HS384'
-  | 'HS512'
+export type Algorithm = `${'RS' | 'PS' | 'ES' | 'HS'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519' | 'Ed448'
 
 /** Algorithms of public keys, in the order in which a key without `alg` gets them. */
 export const ASYMMETRIC: readonly Algorithm[] = [

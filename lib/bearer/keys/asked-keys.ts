@@ -9,7 +9,6 @@ import type { VerifyKey } from './verify-key'
 
 const KEPT_MS = 3_600_000
 const MOST_KEPT = 100
-/** In place of a `kid`, for tokens without one. */
 const UNAVAILABLE: Refusal = { refused: 'keys_unavailable', retryAfterSec: 1 }
 const TOO_MANY = new Error('more keys are unknown than are asked for at once')
 

@@ -25,7 +25,7 @@ export interface Refusal {
 export interface RefusedBy {
   /** Name in the options; undefined if the token is of no trusted issuer. */
   readonly issuer?: string
-  /** Name of the claim; with `claim_check`. */
+  /** Name of the claim; with `claim_check`, `required_claim` and `client`. */
   readonly claim?: string
   readonly expected?: unknown
   readonly received?: unknown

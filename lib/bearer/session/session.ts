@@ -11,7 +11,7 @@ export type Claims = Readonly<Record<string, unknown>>
  * `JwtPayload` that express-jwt declares for `req.auth`, and an app may use both.
  */
 type AnySession = {
-  /** Issuer of the token: its `iss`. */
+  /** Issuer of the token: its `iss`; the first name in the options, where the issuer goes by several. */
   readonly issuer: string
   /** Subject of the token: its `sub`. Unique within one issuer only. */
   readonly sub: string | undefined

@@ -1,3 +1,6 @@
+import { optionError } from '../help'
+import { shown } from '../options'
+
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
@@ -9,6 +12,12 @@ export function isSecureUrl(value: unknown, allowHttp: boolean): value is string
   const { protocol, hostname, username, password } = new URL(value)
   if (username !== '' || password !== '') return false
   return protocol === 'https:' || (protocol === 'http:' && (allowHttp || LOOPBACK.has(hostname)))
+}
+
+/** @throws {TypeError} naming the option, unless it is a secure URL */
+export function checkSecureUrl(option: string, value: unknown, allowHttp: boolean): void {
+  if (isSecureUrl(value, allowHttp)) return
+  throw optionError(`${option} must be an https URL; received ${shown(value)}${allowHttpHint(value)}`)
 }
 
 /** Hint for the error message of an http URL that `allowHttp` would allow; else empty. */

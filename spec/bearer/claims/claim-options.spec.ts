@@ -61,6 +61,38 @@ describe('requireBearer({ clients })', () => {
   })
 })
 
+describe('requireBearer() refuses tokens for others than APIs', () => {
+  const others = [
+    { token_type: 'refresh' }, // Django's SimpleJWT, with the key of its access tokens
+    { type: 'refresh' }, // Flask-JWT-Extended
+    { token_use: 'refresh_token' }, // Ory Hydra
+    { typ: 'Offline' }, // Keycloak
+    { token_type: 'urn:ietf:params:oauth:token-type:refresh_token' }, // RFC 8693 §3
+    { typ: 'logout+jwt' },
+  ]
+  const ids = [{ token_use: 'id' }, { typ: 'ID' }, { token_type: 'urn:ietf:params:oauth:token-type:id_token' }]
+  const fine = [
+    { token_use: 'access' },
+    { typ: 'Bearer' },
+    { token_type: 'Bearer' },
+    { type: ['refresh'] },
+    { type: {} },
+  ]
+
+  it('by the claims that issuers mark them with', async () => {
+    const ask = await asking({})
+    for (const claims of [...others, ...ids]) assert.deepEqual(await ask(claims), [401, 'token_type'])
+    for (const claims of fine) assert.deepEqual(await ask(claims), ADA)
+    assert.deepEqual(await ask({ type: { toString: 7, valueOf: 7 } }), ADA)
+  })
+
+  it('and takes ID tokens where idTokens says so', async () => {
+    const ask = await asking({ idTokens: true })
+    for (const claims of ids) assert.deepEqual(await ask(claims), ADA)
+    for (const claims of others) assert.deepEqual(await ask(claims), [401, 'token_type'])
+  })
+})
+
 describe('requireBearer({ requiredClaims }) with values', () => {
   it('takes tokens that have each claim with its value, or one of its values', async () => {
     const ask = await asking({ requiredClaims: { token_use: 'access', level: [1, 2], staff: true } })

@@ -69,6 +69,10 @@ describe('what issuers write in claims of their own', () => {
   it('a function in keys is told the tenant, and must look at it', async () => {
     const options = { issuer: 'https://{tenant}.test', tenants: ['a', 'b'], audience: dev.audience }
     assert.throws(() => requireBearer({ ...options, keys: () => dev.options.key }), /take a second argument/)
+    const same = () => dev.options.key
+    const issuers = ['https://one.test', 'https://two.test'].map((issuer) => ({ issuer, audience: 'api', keys: same }))
+    assert.throws(() => requireBearer({ issuers }), /keys with issuers must take a second argument/)
+    assert.ok(requireBearer({ issuers: issuers.map((one) => ({ ...one, keys: () => dev.options.key })) }))
     const keys = (_kid: string | undefined, { tenant }: { tenant: string | undefined }) =>
       tenant === 'a' ? dev.options.key : undefined
     const bearer = requireBearer({ ...options, keys, warnings: false })

@@ -112,11 +112,18 @@ describe('requireBearer({ tokenFrom: function })', () => {
     assert.deepEqual(await broken.ask({ authorization: `Bearer ${ada}` }), [500, 'no session store'])
   })
 
-  it('makes a TypeError of a promise, be it rejected, and of what is no text', async () => {
+  it('answers 400 where a parser made something else than a text of what the client sent', async () => {
+    for (const sent of [7, true, { x: ada }, [ada, bob], [7]]) {
+      assert.equal((await (await api(() => sent as never)).ask({}))[0], 400, JSON.stringify(sent))
+    }
+    assert.equal((await (await api(() => false as never)).ask({}))[0], 401)
+  })
+
+  it('makes a TypeError of a promise, be it rejected, and of a function', async () => {
     for (const [answer, message] of [
       [() => Promise.resolve(ada), 'tokenFrom returned a promise'],
       [() => Promise.reject(new Error('late')), 'tokenFrom returned a promise'],
-      [() => 7, 'tokenFrom must return the token as text, or undefined; it returned a number'],
+      [() => () => ada, 'tokenFrom must return the token as text, or undefined; it returned a function'],
     ] as const) {
       const [status, text] = await (await api(answer as never)).ask({})
       assert.equal(status, 500)

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { type BearerOptions, type KeyMaterial, requireBearer, sessionOf } from '../../../lib/index'
+import {
+  type BearerOptions,
+  type KeyMaterial,
+  type Session,
+  requireBearer,
+  sessionOf,
+  throttle,
+} from '../../../lib/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
 import { generateKeys } from '../../support/generate-keys'
@@ -125,12 +132,27 @@ describe('requireBearer({ issuers })', () => {
     assert.deepEqual(fetched, ['own', 'all'])
   })
 
-  it('takes all names of an issuer whose keys were discovered by the first', async () => {
+  it('takes all names of an issuer whose keys were discovered by the first, and sessions have the first', async () => {
     const served = await serveIssuer(ec)
     const ask = await asking({ issuer: [served.issuer, 'https://alias.test'], audience: 'api' })
     assert.equal(await ask(served.token()), served.issuer)
-    assert.equal(await ask(served.token(ec, { iss: 'https://alias.test' })), 'https://alias.test')
+    assert.equal(await ask(served.token(ec, { iss: 'https://alias.test' })), served.issuer)
     assert.equal(await ask(served.token(ec, { iss: 'https://other.test' })), 401)
+  })
+
+  it('one user of an issuer with two names has one budget, and one revocation', async () => {
+    const served = await serveIssuer(ec)
+    const revoked = new Set<string>()
+    const state = (session: Session) => (revoked.has(`${session.issuer} ${session.sub}`) ? 'revoked' : 'valid')
+    const names = ['https://accounts.test', 'accounts.test']
+    const app = express()
+      .use(requireBearer({ issuer: names, jwksUri: `${served.issuer}/keys`, audience: 'api', revocation: { state } }))
+      .use(throttle({ dialect: 'standard' }), (req, res) => void res.send(req.throttle?.subject))
+    const { url } = await serve(app)
+    const ask = (iss: string) => fetch(url, { headers: { authorization: `Bearer ${served.token(ec, { iss })}` } })
+    for (const iss of names) assert.equal(await (await ask(iss)).text(), 'user:21:https://accounts.test:ada')
+    revoked.add('https://accounts.test ada')
+    for (const iss of names) assert.equal((await ask(iss)).status, 401)
   })
 
   it('throws at startup and says in which issuer', () => {
