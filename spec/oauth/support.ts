@@ -93,6 +93,7 @@ export async function startServer(
   first?: express.RequestHandler,
 ): Promise<RunningServer> {
   const http = createServer().listen(0, '127.0.0.1')
+  http.keepAliveTimeout = 0 // on a busy machine a client writes to a connection that the server has just closed
   await once(http, 'listening')
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const issuer = options.issuer ?? `${origin}/cis-web/oauth2/v3`
