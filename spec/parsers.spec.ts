@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { findCredentials } from '../lib/bearer/credentials/credentials'
 import { readJws } from '../lib/bearer/credentials/jws'
 import { scopeOf } from '../lib/bearer/session/scope'
-import { isPlainPath } from '../lib/http/request/dot-segments'
+import { isPlainPath, withoutParameters } from '../lib/http/request/dot-segments'
 import { errorBody } from '../lib/http/answer/error-body'
 import { readJsonObject } from '../lib/http/json'
 import { readCookie } from '../lib/http/request/read-cookie'
@@ -70,6 +70,7 @@ const PARSERS: Readonly<Record<string, readonly [input: (n: number) => string, r
   'a redirect URI': [(n) => `https://a.test/${':1'.repeat(n / 2)}`, (uri) => redirectUriFault(uri)],
   'a redirect URI of dots': [(n) => `https://${'a.'.repeat(n / 2)}test/`, (uri) => redirectUriFault(uri)],
   'a path of dots': [(n) => '/%252e%252e'.repeat(n / 11), isPlainPath],
+  'a path of parameters': [(n) => '/;%25253b%25'.repeat(n / 12), withoutParameters],
 }
 
 describe('the work of reading', () => {

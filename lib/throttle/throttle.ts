@@ -3,7 +3,7 @@ import { type Advice, adviceOf } from '../advisor/advice'
 import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
 import { nowUs } from '../http/clock'
-import { isPlainPath } from '../http/request/dot-segments'
+import { isPlainPath, withoutParameters } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
 import { hasLeft } from '../http/measure/client-gone'
 import { Meter } from '../http/measure/meter'
@@ -172,7 +172,10 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   /** A path that servers read differently may be any other path: it is exempt from nothing, and the strictest window counts. */
   function policyFor(req: Request): OpenPolicy | false {
     const path = fullPath(req)
-    if (isPlainPath(path)) return routed(req, path) ?? general
+    const named = routed(req, path) ?? general
+    const bare = withoutParameters(path)
+    const isOne = bare === path || named === (routed(req, bare) ?? general)
+    if (isOne && isPlainPath(path)) return named
     const shares = windows.map((window) => shareOf(window.policy, req))
     return windows[shares.indexOf(Math.min(...shares))] as OpenPolicy
   }

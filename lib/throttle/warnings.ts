@@ -151,15 +151,23 @@ export function checkReuse(req: Request, name: string, madeAt: number, requests:
 export function warnOfMountedKey(req: Request, keys: readonly RouteEntry<string>[], find: RouteMatcher<string>): void {
   const { baseUrl } = req
   if (keys.every(({ path }) => path.startsWith(baseUrl))) return
-  const path = find(req, fullPath(req).slice(baseUrl.length) || '/')
-  if (path === undefined || path.startsWith(baseUrl)) return
-  const whole = shown(baseUrl + (path === '/' ? '' : path))
-  warnOnce(
-    'TOLLGATE_ROUTES',
-    `the key ${shown(path)} of routes does not match ${shown(fullPath(req))}: keys are full paths, also where throttle() ` +
-      `is mounted below one; write ${whole}`,
-    `TOLLGATE_ROUTES: ${path}`,
-  )
+  const full = fullPath(req)
+  for (const mount of mountsIn(baseUrl)) {
+    const path = find(req, full.slice(mount.length) || '/')
+    if (path === undefined || path.startsWith(baseUrl)) continue
+    warnOnce(
+      'TOLLGATE_ROUTES',
+      `the key ${shown(path)} of routes does not match ${shown(full)}: keys are full paths, also where throttle() ` +
+        `is mounted below one; write ${shown(mount + (path === '/' ? '' : path))}`,
+      `TOLLGATE_ROUTES: ${path}`,
+    )
+  }
+}
+
+/** The mount path, and those that it may be below: `/a/b`, `/a`. */
+function mountsIn(baseUrl: string): string[] {
+  const ends = [...baseUrl.matchAll(/\//g)].map(({ index }) => index).slice(1)
+  return [baseUrl, ...ends.reverse().map((end) => baseUrl.slice(0, end))]
 }
 
 /** Warns of several processes without a store: each has windows of its own, so a user gets the limit in each. */

@@ -127,6 +127,7 @@ describe('TOLLGATE_ROUTES', () => {
     ['/api', '/health', '/api/health', '"/api/health"'],
     ['/v1', 'GET /items/:id', '/v1/items/7', '"/v1/items/:id"'],
     ['/admin', '/', '/admin', '"/admin"'],
+    ['/v2/users', '/users/:id', '/v2/users/7', '"/v2/users/:id"'],
   ] as const)
     it(`is said once of ${key} below ${mount}`, async (t) => {
       const [first] = await ask(t, mount, ['/other', key], path)

@@ -10,9 +10,16 @@ export function hasDotSegments(path: string): boolean {
 
 /** Characters that need no encoding (RFC 3986 §2.3), encoded all the same; once or several times. */
 const ENCODED_UNRESERVED = /%(?:25)*(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/i
-const EMPTY_SEGMENT = /\/\//
+const EMPTY_SEGMENT = new RegExp(`${SEPARATOR}{2}`, 'i')
+/** Parameters of a segment (RFC 3986 §3.3). Some servers route without them. */
+const PARAMETERS = /(?:;|%(?:25)*3b)[^/]*/gi
 
 /** Whether all servers read a path alike. */
 export function isPlainPath(path: string): boolean {
   return !(EMPTY_SEGMENT.test(path) || path.includes('\\') || ENCODED_UNRESERVED.test(path) || hasDotSegments(path))
+}
+
+/** The path as servers route it that leave out parameters of segments: `/search;v=1` as `/search`. */
+export function withoutParameters(path: string): string {
+  return path.replace(PARAMETERS, '')
 }
