@@ -34,64 +34,6 @@ interface UserDirectory {
     findUser(id: string): Promise<UserRow | null | undefined>;
     findAccount?(username: string): Promise<UserId | null | undefined>;
 }
-type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
-type PublicKeyInput = SigningKeyInput;
-type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
-type ResponseType = "code" | "id_token";
-interface Client {
-    readonly clientId: string;
-    readonly name: string;
-    readonly redirectUris?: readonly string[] | undefined;
-    readonly postLogoutRedirectUris?: readonly string[] | undefined;
-    readonly backchannelLogoutUri?: string | undefined;
-    readonly realm?: string | undefined;
-    readonly secretHash?: string | readonly string[] | undefined;
-    readonly publicKeys?: readonly PublicKeyInput[] | undefined;
-    readonly grants?: readonly GrantName[] | undefined;
-    readonly scopes?: readonly string[] | undefined;
-    readonly defaultScope?: readonly string[] | undefined;
-    readonly audiences?: readonly string[] | undefined;
-    readonly responseTypes?: readonly ResponseType[] | undefined;
-    readonly requirePushedRequests?: boolean | undefined;
-    readonly requireDpop?: boolean | undefined;
-    readonly requirePkce?: boolean | undefined;
-    readonly plainPkce?: boolean | undefined;
-    readonly onwardOrigins?: readonly string[] | undefined;
-    readonly identityScopes?: readonly string[] | undefined;
-    readonly approval?: "ask" | "auto" | undefined;
-    readonly anyLocalhostPort?: boolean | undefined;
-}
-type ClientRow = {
-    readonly [Column in keyof Client]: Column extends "clientId" | "name" ? string | number | bigint : Column extends "grants" | "responseTypes" ? readonly string[] | null | undefined : Column extends "approval" ? string | null | undefined : Client[Column] | null;
-};
-interface ClientDirectory {
-    findClient(clientId: string): Promise<ClientRow | null | undefined>;
-    readonly scopes?: readonly string[] | undefined;
-}
-interface OAuthTokenIssuedMessage {
-    readonly clientId: string;
-    readonly grant: GrantName | "id_token";
-    readonly scope: readonly string[];
-    readonly bound: boolean;
-}
-interface OAuthLoginMessage {
-    readonly clientId: string;
-    readonly outcome: "succeeded" | "failed" | "refused" | "locked";
-    readonly userId: string | undefined;
-    readonly account: string;
-    readonly address: string;
-}
-interface OAuthRefusedMessage {
-    readonly id: string;
-    readonly endpoint: string;
-    readonly code: string;
-    readonly status: number;
-    readonly reason: string;
-}
-interface OAuthRevokedMessage {
-    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
-    readonly id: string;
-}
 interface OAuthStoreClaim {
     readonly value: string;
     readonly first: boolean;
@@ -133,6 +75,69 @@ interface ApprovedApp {
     readonly hosts: readonly string[];
     readonly scope: readonly string[];
     readonly since: Date;
+}
+type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
+type PublicKeyInput = SigningKeyInput;
+type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
+type ResponseType = "code" | "id_token";
+interface Client {
+    readonly clientId: string;
+    readonly name: string;
+    readonly redirectUris?: readonly string[] | undefined;
+    readonly postLogoutRedirectUris?: readonly string[] | undefined;
+    readonly backchannelLogoutUri?: string | undefined;
+    readonly realm?: string | undefined;
+    readonly secretHash?: string | readonly string[] | undefined;
+    readonly publicKeys?: readonly PublicKeyInput[] | undefined;
+    readonly grants?: readonly GrantName[] | undefined;
+    readonly scopes?: readonly string[] | undefined;
+    readonly defaultScope?: readonly string[] | undefined;
+    readonly audiences?: readonly string[] | undefined;
+    readonly responseTypes?: readonly ResponseType[] | undefined;
+    readonly requirePushedRequests?: boolean | undefined;
+    readonly requireDpop?: boolean | undefined;
+    readonly requirePkce?: boolean | undefined;
+    readonly plainPkce?: boolean | undefined;
+    readonly onwardOrigins?: readonly string[] | undefined;
+    readonly identityScopes?: readonly string[] | undefined;
+    readonly approval?: "ask" | "auto" | undefined;
+    readonly anyLocalhostPort?: boolean | undefined;
+}
+type ClientRow = {
+    readonly [Column in keyof Client]: Column extends "clientId" | "name" ? string | number | bigint : Column extends "grants" | "responseTypes" ? readonly string[] | null | undefined : Column extends "approval" ? string | null | undefined : Client[Column] | null;
+};
+interface ClientDirectory {
+    findClient(clientId: string): Promise<ClientRow | null | undefined>;
+    readonly scopes?: readonly string[] | undefined;
+}
+interface SigningKey {
+    readonly key: SigningKeyInput;
+    readonly kid?: string | undefined;
+    readonly activeFrom?: Date | number | undefined;
+}
+interface OAuthTokenIssuedMessage {
+    readonly clientId: string;
+    readonly grant: GrantName | "id_token";
+    readonly scope: readonly string[];
+    readonly bound: boolean;
+}
+interface OAuthLoginMessage {
+    readonly clientId: string;
+    readonly outcome: "succeeded" | "failed" | "refused" | "locked";
+    readonly userId: string | undefined;
+    readonly account: string;
+    readonly address: string;
+}
+interface OAuthRefusedMessage {
+    readonly id: string;
+    readonly endpoint: string;
+    readonly code: string;
+    readonly status: number;
+    readonly reason: string;
+}
+interface OAuthRevokedMessage {
+    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
+    readonly id: string;
 }
 interface PageTexts {
     readonly lang: string;
@@ -217,11 +222,6 @@ interface PageOptions {
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
-interface SigningKey {
-    readonly key: SigningKeyInput;
-    readonly kid?: string | undefined;
-    readonly activeFrom?: Date | number | undefined;
-}
 interface ClientMetadata {
     readonly client_id?: string | undefined;
     readonly redirect_uris: readonly string[];

@@ -51,7 +51,7 @@ const users = oauth.userDirectory([])
 const WRONG_CALLS = readData('corpora/wrong-calls.json') as Readonly<Record<string, string>>
 
 /** What stands in these calls. */
-const own = { pacedFetch, throttleDashboard, privateKey, issuer, audience, guard, clients, users }
+const own = { pacedFetch, throttleDashboard, devIssuer, privateKey, issuer, audience, guard, clients, users }
 const NAMES = { ...tollgate, ...oauth, ...providers, ...own }
 
 /** Found at the first request, and answered with 500 by the app's error handler. */

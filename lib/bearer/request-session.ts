@@ -56,8 +56,8 @@ export function bearerCheckOf(req: IncomingMessage): BearerCheck | undefined {
   return recordOf(req)?.check
 }
 
-function recordOf(req: RecordedRequest): RequestRecord | undefined {
-  const found = req[record]
+function recordOf(req: RecordedRequest | undefined): RequestRecord | undefined {
+  const found = req?.[record]
   return found?.request === req ? found : undefined
 }
 

@@ -50,7 +50,7 @@ declare module 'express-serve-static-core' {
 export function sessionOf(req: IncomingMessage): Session {
   const check = bearerCheckOf(req)
   if (check === undefined) {
-    throw usageError('sessionOf(req) found no session: mount requireBearer() before this handler')
+    throw usageError('sessionOf(req) found no session in the request: mount requireBearer() before this handler')
   }
   if (check.session === undefined) {
     throw usageError(

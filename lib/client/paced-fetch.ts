@@ -212,6 +212,11 @@ function pause(ms: number, clock: ClientClock, signal: AbortSignal | null | unde
 
 function checked(options: PacedFetchOptions) {
   const names = ['fetch', 'concurrency', 'retries', 'maxWaitMs', 'onRetry', 'clock']
+  if (typeof options !== 'object' || (options as object | null) === null) {
+    throw optionError(
+      `pacedFetch() takes an object of options: { ${names.join(', ')} }; received ${options === null ? 'null' : typeof options}`,
+    )
+  }
   const unknown = Object.keys(options).find((name) => !names.includes(name))
   if (unknown !== undefined) {
     throw optionError(`pacedFetch() has no option ${JSON.stringify(unknown)}; it has ${names.join(', ')}`)

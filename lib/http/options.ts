@@ -39,6 +39,11 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
  */
 export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
 
+/** One entry under several names: `same('write key', 'publicKey', 'certificate')`. */
+export function same<Entry>(entry: Entry, ...names: readonly string[]): Record<string, Entry> {
+  return Object.fromEntries(names.map((name) => [name, entry]))
+}
+
 /** The most options that one message names: those of a factory that received no object, or the wrong ones of a call. */
 const FEW = 8
 
@@ -100,25 +105,22 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   statusCode: 'onDenied',
   maxAgeSec: 'maxProofAgeSec',
   acrValues: 'acr',
+  acr_values: 'acr',
 }
 
 /** Packages that have a migration guide, by their options. */
 const PEERS: Readonly<Record<string, string>> = {
-  ...from('express-rate-limit', 'max', 'limit', 'keyGenerator', 'skip', 'handler', 'message', 'statusCode'),
-  ...from('express-rate-limit', 'standardHeaders', 'legacyHeaders', 'validate', 'skipFailedRequests'),
-  ...from('express-rate-limit', 'skipSuccessfulRequests', 'requestWasSuccessful', 'requestPropertyName', 'identifier'),
-  ...from('express-rate-limit', 'passOnStoreError', 'ipv6Subnet', 'onLimitReached'),
-  ...from('rate-limiter-flexible', 'points', 'duration', 'blockDuration', 'keyPrefix', 'storeClient'),
-  ...from('rate-limiter-flexible', 'insuranceLimiter', 'rejectIfRedisNotReady', 'useRedisPackage', 'storeType'),
-  ...from('rate-limiter-flexible', 'execEvenly', 'execEvenlyMinDelayMs', 'inMemoryBlockOnConsumed'),
-  ...from('rate-limiter-flexible', 'inMemoryBlockDuration'),
-  ...from('express-oauth2-jwt-bearer', 'issuerBaseURL', 'tokenSigningAlg', 'maxTokenAge', 'authRequired', 'strict'),
-  ...from('express-oauth2-jwt-bearer', 'validators', 'cooldownDuration', 'cacheMaxAge', 'timeoutDuration', 'mcd'),
-  ...from('express-jwt', 'credentialsRequired', 'isRevoked', 'getToken', 'requestProperty', 'onExpired'),
-}
-
-function from(peer: string, ...options: readonly string[]): Record<string, string> {
-  return Object.fromEntries(options.map((option) => [option, peer]))
+  ...same('express-rate-limit', 'max', 'limit', 'keyGenerator', 'skip', 'handler', 'message', 'statusCode'),
+  ...same('express-rate-limit', 'standardHeaders', 'legacyHeaders', 'validate', 'skipFailedRequests'),
+  ...same('express-rate-limit', 'skipSuccessfulRequests', 'requestWasSuccessful', 'requestPropertyName', 'identifier'),
+  ...same('express-rate-limit', 'passOnStoreError', 'ipv6Subnet', 'onLimitReached'),
+  ...same('rate-limiter-flexible', 'points', 'duration', 'blockDuration', 'keyPrefix', 'storeClient'),
+  ...same('rate-limiter-flexible', 'insuranceLimiter', 'rejectIfRedisNotReady', 'useRedisPackage', 'storeType'),
+  ...same('rate-limiter-flexible', 'execEvenly', 'execEvenlyMinDelayMs', 'inMemoryBlockOnConsumed'),
+  ...same('rate-limiter-flexible', 'inMemoryBlockDuration'),
+  ...same('express-oauth2-jwt-bearer', 'issuerBaseURL', 'tokenSigningAlg', 'maxTokenAge', 'authRequired', 'strict'),
+  ...same('express-oauth2-jwt-bearer', 'validators', 'cooldownDuration', 'cacheMaxAge', 'timeoutDuration', 'mcd'),
+  ...same('express-jwt', 'credentialsRequired', 'isRevoked', 'getToken', 'requestProperty', 'onExpired'),
 }
 
 function ownEntry<Entry>(table: Readonly<Record<string, Entry>>, name: string): Entry | undefined {
@@ -130,9 +132,14 @@ function nearest(wrong: string, known: readonly string[]): string | undefined {
   const elsewhere = ownEntry(ELSEWHERE, wrong)
   if (elsewhere !== undefined && known.includes(elsewhere)) return elsewhere
   const near = known
-    .map((name) => ({ name, distance: editDistance(wrong.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, distance: editDistance(plain(wrong), plain(name)) }))
     .sort((a, b) => a.distance - b.distance)[0]
   return near !== undefined && near.distance <= Math.max(1, near.name.length / 3) ? near.name : undefined
+}
+
+/** A name without its style: `max_age` and `maxAge` are one. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll('_', '')
 }
 
 /** Levenshtein distance: letters to insert, delete or replace to turn one text into another. */

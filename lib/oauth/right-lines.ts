@@ -1,3 +1,7 @@
+import { same } from '../http/options'
+
+const INTO_APP = 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris, grants }])'
+
 /**
  * What to write in place of other packages' options. `adapter` to `scopes` are those of oidc-provider, `model` is that of
  * oauth2-server; others belong to a directory here.
@@ -20,7 +24,12 @@ export const RIGHT_LINES: Readonly<Record<string, string>> = {
   features: 'each has an option of its own: registration, dpop, requirePushedRequests; the others are on',
   pkce: "leave it out: PKCE is required; an app's requirePkce: false lifts that",
   clientDefaults: 'write the values into each app of clientDirectory([…])',
-  clientBasedCORS: 'leave it out: apps in browsers may call the endpoints that they need from any origin',
+  ...same(
+    'leave it out: apps in browsers may call the endpoints that they need from any origin',
+    'clientBasedCORS',
+    'cors',
+    'allowedOrigins',
+  ),
   issueRefreshToken: "write grants: ['authorization_code', 'refresh_token'] into the app",
   rotateRefreshToken:
     'leave it out: refresh tokens always rotate; refreshTokens: { graceSec } allows for lost responses',
@@ -30,18 +39,19 @@ export const RIGHT_LINES: Readonly<Record<string, string>> = {
   acrValues: "write acr: '1', the strength of a login here",
   model: 'write clients: { findClient }, users: { authenticate, findUser } and store: redisOAuthStore(url)',
   secret: 'write signingKeys: [{ key: pem }], a private key that all processes share',
-  baseURL: "write issuer: 'https://ident.example.org'",
+  ...same("write issuer: 'https://ident.example.org'", 'baseURL', 'baseUrl', 'url', 'issuerUrl'),
   findClient: 'write clients: { findClient }',
-  findUser: 'write users: { authenticate, findUser }',
-  authenticate: 'write users: { authenticate, findUser }',
-  findAccountById: 'write users: { authenticate, findUser }',
-  redirectUris: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
-  clientId: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
+  ...same('write users: { authenticate, findUser }', 'findUser', 'authenticate', 'findAccountById'),
+  ...same(INTO_APP, 'redirectUris', 'clientId', 'grants', 'grantTypes', 'allowedGrants'),
+  ...same('write accessTokens: { lifetimeSec: 3_600 }', 'expiresIn', 'accessTokenLifetime', 'tokenLifetime'),
+  refreshTokenLifetime: 'write refreshTokens: { lifetimeSec: 2_592_000 }',
+  routes: 'leave it out: clients find the endpoints in the metadata; mount the router at the path of the issuer',
+  subjectTypes: 'leave it out: a user has one sub for all apps',
 }
 
 /** What to write in place of an app's client metadata (RFC 7591 §2), which configurations of other servers list. */
 export const METADATA_LINES: Readonly<Record<string, string>> = {
-  client_id: 'write clientId',
+  ...same('write clientId', 'client_id', 'id'),
   client_secret: 'write secret',
   client_name: 'write name',
   redirect_uris: 'write redirectUris',
@@ -54,4 +64,10 @@ export const METADATA_LINES: Readonly<Record<string, string>> = {
   require_pushed_authorization_requests: 'write requirePushedRequests',
   dpop_bound_access_tokens: 'write requireDpop',
   backchannel_logout_uri: 'write backchannelLogoutUri',
+}
+
+/** What to write in place of a user's properties that are none here. */
+export const USER_LINES: Readonly<Record<string, string>> = {
+  ...same('write claims: { name, email }, which apps get by scope', 'name', 'email', 'roles', 'given_name'),
+  ...same('write id', 'sub', 'userId'),
 }

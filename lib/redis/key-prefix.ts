@@ -11,8 +11,10 @@ export const KEY_PREFIX = 'tollgate:'
  */
 export function checkKeyPrefix(prefix: unknown): void {
   if (typeof prefix === 'string' && /^[^{}]{0,63}:$/s.test(prefix)) return
+  const isBare = typeof prefix === 'string' && /^[^{}:]{1,63}$/.test(prefix)
+  const line = isBare ? `: write prefix: '${prefix}:'` : ''
   throw storeError(
-    `prefix must be a string that ends in a colon, of at most 64 characters without braces; received ${shown(prefix)}`,
+    `prefix must be a string that ends in a colon, of at most 64 characters without braces; received ${shown(prefix)}${line}`,
   )
 }
 

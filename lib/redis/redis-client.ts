@@ -22,7 +22,18 @@ export function checkRedis(factory: string, to: unknown): void {
   const other = otherClient(to)
   if (other !== undefined) throw storeError(`${factory}: this is ${other}`)
   if (typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
-  throw storeError(`${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}`)
+  throw storeError(
+    `${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}${lineFor(factory, to)}`,
+  )
+}
+
+/** What to write where the client or the address stands inside an object, as in the options of other packages. */
+function lineFor(factory: string, to: unknown): string {
+  const name = factory.replace('()', '')
+  const { client, redis, url, host, port } = (to ?? {}) as Readonly<Record<string, unknown>>
+  if ((client ?? redis) !== undefined) return `: write ${name}(client)`
+  if (url !== undefined) return `: write ${name}(url)`
+  return (host ?? port) === undefined ? '' : `: write ${name}('redis://host:6379')`
 }
 
 /** Properties that identify clients of other packages. */

@@ -41,7 +41,7 @@ export function storeMistake(factory: keyof typeof TAKEN_BY, value: unknown): st
   if (other !== undefined) return `${other}. Then ${line('client')}`
   if (hasAll(value, ['duplicate'])) return `a Redis client: ${line('client')}`
   if (hasAll(value, factory === 'redisStore' ? ['get', 'claim', 'count'] : ['serverOf', 'watch'])) {
-    return `a store of ${others}(), which is for ${TAKEN_BY[others].takes}; ${takes} needs one of its own: ${line('url')}`
+    return `a store of ${TAKEN_BY[others].takes}; ${takes} needs one of its own: ${line('url')}`
   }
   const foreign = FOREIGN.find(([, ...methods]) => hasAll(value, methods))
   return foreign && `${foreign[0]}: ${line('url')}`

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { KIND_CLAIM } from '../bearer/session/session'
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Jwk } from '../bearer/keys/key-options'
+import { optionNames } from '../http/options'
 import { optionError } from '../http/help'
 import { type Attack, attackToken } from './attack-tokens'
 import { type DevAlgorithm, makeKey, signToken } from './dev-keys'
@@ -82,6 +83,7 @@ export interface DevIssuer<Options extends object = { readonly issuer: string; r
 export function devIssuer(options: DevIssuerOptions & { readonly like: IssuerOptions }): DevIssuer<IssuerOptions>
 export function devIssuer(options?: DevIssuerOptions & { readonly like?: undefined }): DevIssuer
 export function devIssuer(options: DevIssuerOptions = {}): DevIssuer | DevIssuer<IssuerOptions> {
+  optionNames('devIssuer()', options, ['like', 'issuer', 'audience', 'algorithm', 'date'])
   const { like, date = () => Date.now() } = options
   const preset = like && tokensLike(like, options.issuer)
   const { issuer = preset?.issuer ?? 'https://dev-issuer.test', algorithm = preset ? 'RS256' : 'ES256' } = options

@@ -1,4 +1,4 @@
-import type { RightLines } from '../http/options'
+import { type RightLines, same } from '../http/options'
 
 /** A request of usual length, in milliseconds: to turn a number of requests into work. */
 const USUAL_MS = 180
@@ -33,12 +33,20 @@ const EXEMPT = "to exempt a path write routes: { '/health': false }; to exempt a
 
 /** What to write in place of other packages' options, in a window of `routes`, too. */
 export const WINDOW_LINES: RightLines = {
-  max: asWork,
-  limit: asWork,
-  points: asWork,
-  duration: inSeconds,
-  windowSec: inSeconds,
-  interval: 'write windowMs, in milliseconds',
+  ...same(
+    asWork,
+    'max',
+    'limit',
+    'points',
+    'requests',
+    'maxRequests',
+    'rate',
+    'burst',
+    'capacity',
+    'tokensPerInterval',
+  ),
+  ...same(inSeconds, 'duration', 'windowSec'),
+  ...same('write windowMs, in milliseconds', 'interval', 'ttl', 'timeWindow', 'per'),
 }
 
 /**
@@ -49,49 +57,36 @@ export const RIGHT_LINES: RightLines = {
   ...WINDOW_LINES,
   keyGenerator: SUBJECT,
   skip: EXEMPT,
-  handler: ON_DENIED,
-  message: ON_DENIED,
-  statusCode: ON_DENIED,
-  onLimitReached: ON_DENIED,
+  ...same(ON_DENIED, 'handler', 'message', 'statusCode', 'onLimitReached'),
   standardHeaders: (value) =>
     value === false ? 'leave it out: RateLimit is off by default' : 'write headers: { rateLimit: true }',
   legacyHeaders: (value) => `write headers: { throttle: ${String(value !== false)} } for the fields X-THROTTLE-*`,
   passOnStoreError: (value) =>
     value === false ? "write onOutage: 'closed', which answers 503 while the store is down" : LOCAL,
-  skipFailedRequests: MEASURED,
-  skipSuccessfulRequests: MEASURED,
-  requestWasSuccessful: MEASURED,
+  ...same(MEASURED, 'skipFailedRequests', 'skipSuccessfulRequests', 'requestWasSuccessful'),
   requestPropertyName: 'leave it out: handlers read budgetOf(req), or req.throttle',
   validate: 'leave it out: wrong options always throw',
   identifier: 'write name, which names the window',
   ipv6Subnet: (value) => `write ipv6Prefix: ${typeof value === 'number' ? value : 56}`,
 
   keyPrefix: 'write name, which names the window; all keys of a store begin with redisStore(client, { prefix })',
-  storeClient: STORE,
-  useRedisPackage: STORE,
-  storeType: STORE,
-  insuranceLimiter: LOCAL,
-  rejectIfRedisNotReady: LOCAL,
-  blockDuration: BLOCKED,
-  inMemoryBlockOnConsumed: BLOCKED,
-  inMemoryBlockDuration: BLOCKED,
-  execEvenly: QUEUE,
-  execEvenlyMinDelayMs: QUEUE,
+  ...same(STORE, 'storeClient', 'useRedisPackage', 'storeType'),
+  ...same(LOCAL, 'insuranceLimiter', 'rejectIfRedisNotReady'),
+  ...same(BLOCKED, 'blockDuration', 'inMemoryBlockOnConsumed', 'inMemoryBlockDuration'),
+  ...same(QUEUE, 'execEvenly', 'execEvenlyMinDelayMs'),
 
-  delayAfter: QUEUE,
-  delayMs: QUEUE,
-  maxDelayMs: QUEUE,
+  ...same(QUEUE, 'delayAfter', 'delayMs', 'maxDelayMs'),
 
-  redis: STORE,
-  client: STORE,
-
-  user: SUBJECT,
-  userId: SUBJECT,
-  key: SUBJECT,
-  exclude: EXEMPT,
-  ignore: EXEMPT,
-  allowList: EXEMPT,
-  whitelist: EXEMPT,
+  ...same(STORE, 'redis', 'client'),
+  ...same(SUBJECT, 'user', 'userId', 'key', 'getTracker'),
+  ...same(EXEMPT, 'exclude', 'ignore', 'allowList', 'allowlist', 'whitelist', 'skipIf', 'ignoreUserAgents'),
+  ...same(ON_DENIED, 'error', 'errorMessage', 'errorResponseBuilder'),
+  ...same('write wait: { maxMs: 5_000, perSubject: 64 }', 'timeout', 'queue', 'maxWaitMs', 'maxQueue'),
+  ...same('leave it out: time is measured; budgetOf(req).charge(ms) adds other costs', 'cost', 'weight'),
+  ...same("write routes: { 'POST /search': { limitMs, windowMs } }", 'method', 'methods'),
+  ...same('leave it out: warnings are warnings of the process', 'logger', 'log', 'debug'),
+  trustProxy: "write app.set('trust proxy', 1), the number of proxies in front",
+  enabled: 'leave it out: dryRun: true measures everybody and refuses nobody',
   limitSec: 'write limitMs, in milliseconds',
   paths: "write routes: { '/search': { limitMs, windowMs } }, or mount the throttle on the path",
 }

@@ -139,7 +139,7 @@ const HASHES = [
 const USER = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
 const WRONG_USERS: [user: unknown, error: RegExp][] = [
   [null, /a user in userDirectory takes an object of options: .*; received null/],
-  [{ ...USER, name: 'ada' }, /a user in userDirectory has no option "name"; it has id, username/],
+  [{ ...USER, name: 'ada' }, /a user in userDirectory has no option "name": write claims: \{ name, email \}/],
   [{ ...USER, id: 'a b' }, /id must be 1 to 255 printable ASCII characters without a space; received 'a b'/],
   [{ ...USER, username: '' }, /username of KWC6-X7D must be 1 to 256 characters/],
   [{ ...USER, password: undefined }, /ada must have either a password or a passwordHash/],
@@ -254,7 +254,12 @@ describe('option store names what it received, and writes the right line', () =>
   const mistakes: [what: string, store: unknown, ...texts: string[]][] = [
     ['a URL', 'redis://:hunter2@db:6379', 'a redis:// URL', "write store: redisOAuthStore('redis://…')"],
     ['the name of a store', 'redis', 'a text', "write store: redisOAuthStore('redis://…')"],
-    ["the throttle's store", throttleStore, 'a store of redisStore(), which is for throttle()', rightLine],
+    [
+      "the throttle's store",
+      throttleStore,
+      'a store of throttle(); authorizationServer() needs one of its own',
+      rightLine,
+    ],
     ['an ioredis client', { status: 'ready', duplicate: method }, 'a Redis client', 'redisOAuthStore(client)'],
     ['a node-redis client', { HGETALL: method }, 'a node-redis client', 'write store: redisOAuthStore(client)'],
     ['a factory', redisOAuthStore, 'the factory itself', rightLine],

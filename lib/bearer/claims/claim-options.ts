@@ -2,9 +2,9 @@ import type { FetchFunction } from '../../http/fetch/fetch-json'
 import { optionError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
 import { type OptionValues, checkedLater, flag, functionOption, option, wholeNumber } from '../../http/option-table'
-import { type RightLines, optionOneOf, shown } from '../../http/options'
+import { optionOneOf, shown } from '../../http/options'
 import { typeNamed } from '../credentials/jws'
-import { ASYMMETRIC, SYMMETRIC, type Algorithm } from '../keys/algorithm'
+import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
 import type { CheckClaims, Claims, ReadSession } from '../session/session'
 import { type ClaimPolicy, TYPES } from './claims'
@@ -141,33 +141,6 @@ export const TOKEN_TABLE = {
 
 /** Values of {@link TOKEN_TABLE}. */
 export type TokenValues = OptionValues<typeof TOKEN_TABLE>
-
-const AGE =
-  'write maxTokenAgeSec for the age of the token (iat), or requireStepUp({ maxAgeSec }) for the time since the login ' +
-  '(auth_time)'
-
-/** What to write in place of options of other packages, and of names with two readings. */
-export const LINES: RightLines = {
-  maxAgeSec: AGE,
-  maxAge: AGE,
-  maxTokenAge: 'write maxTokenAgeSec: 3600, in seconds',
-  clockTolerance: 'write clockToleranceSec: 5, in seconds',
-  issuerBaseURL:
-    "write issuer: 'https://acme.eu.auth0.com/', as iss of the tokens has it, mostly with a slash at the end; " +
-    'handlers read req.auth.claims, where they read req.auth.payload',
-  tokenSigningAlg: (value) =>
-    `write algorithms: ['${[...ASYMMETRIC, ...SYMMETRIC].find((known) => known === value) ?? 'RS256'}'], a list; most need none, as each key ` +
-    'is for its own algorithm',
-  strict: "write typ: 'at+jwt', and requiredClaims: ['client_id', 'jti']",
-  validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
-  mcd: "write issuers: [{ issuer, audience }, { issuer, audience }], or for a function issuer: 'https://{domain}/' with tenants",
-  authRequired: 'write optional: true in place of authRequired: false',
-  credentialsRequired: 'write optional: true in place of credentialsRequired: false',
-  getToken: 'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway',
-  isRevoked: "write revocation: redisRevocations(redis), or revocation: { state: (session) => 'valid' }",
-  requestProperty: 'leave it out: handlers read sessionOf(req).claims, or req.auth.claims',
-  onExpired: "write onDenied: (err, req, res, next) => next(err), where err.reason is 'expired'",
-}
 
 /** Defaults of options. */
 export interface IssuerDefaults {

@@ -1,5 +1,6 @@
 import { registrationError } from '../../http/help'
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
+import { USER_LINES } from '../right-lines'
 import {
   DEFAULT_COST,
   LEAST_COST,
@@ -81,8 +82,10 @@ export function userDirectory(
   }
 }
 
+const FIELDS = ['id', 'username', 'password', 'passwordHash', 'claims']
+
 function checkedUser(registration: UserRegistration): User {
-  optionNames('a user in userDirectory', registration, ['id', 'username', 'password', 'passwordHash', 'claims'])
+  optionNames('a user in userDirectory', registration, FIELDS, USER_LINES)
   const { id, username, password, passwordHash, claims } = registration
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(id)) {
     throw registrationError(`id must be 1 to 255 printable ASCII characters without a space; received ${shown(id)}`)

@@ -38,6 +38,8 @@ export interface RedisStoreOptions {
   readonly deadlineMs?: number | undefined
 }
 
+const NAMES = ['prefix', 'keepSubjects', 'hashKey', 'deadlineMs']
+
 /**
  * Shares the throttle's windows between processes through Redis 6.2 or newer, Valkey, a Sentinel group or a Cluster.
  *
@@ -51,7 +53,7 @@ export interface RedisStoreOptions {
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix', 'keepSubjects', 'hashKey', 'deadlineMs'])
+  optionNames('redisStore', options, NAMES, { keyPrefix: "write prefix: 'myapp:'" })
   const { prefix = KEY_PREFIX, keepSubjects = false, hashKey, deadlineMs = 70 } = options
   const digest = hashKey === undefined ? undefined : keyedDigest(hashKey)
   checkKeyPrefix(prefix)

@@ -25,10 +25,10 @@ declare global {
  *   null, or `routes` has false); read `req.throttle` there
  */
 export function budgetOf(req: IncomingMessage): RequestBudget {
-  const { throttle } = req as Request
-  if (throttle !== undefined) return throttle
+  const budget = (req as Partial<Request> | undefined)?.throttle
+  if (budget !== undefined) return budget
   throw usageError(
-    'budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
+    'budgetOf(req) found no budget in the request: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',
   )
 }

@@ -18,7 +18,7 @@ async function asking(before: RequestHandler): Promise<string> {
 describe('budgetOf()', () => {
   const message = addressed(
     'TOLLGATE_USAGE',
-    'TypeError: budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
+    'TypeError: budgetOf(req) found no budget in the request: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',
   )
 
