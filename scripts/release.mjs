@@ -1,11 +1,15 @@
 // `npm run release`: makes the release of the version that package.json has, on the branch main. It writes the
 // repository's address into package.json and the day into the changelog, takes the note for clones out of README,
-// commits, tags the commit and pushes. The
-// tag starts the workflow that publishes. `npm run release -- --dry-run` only says what it would write.
-import { execFileSync } from 'node:child_process'
+// commits, tags the commit and pushes. The tag starts the workflow that publishes. `npm run release -- --dry-run` only
+// says what it would write. A release that fails its check leaves the files as they were.
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const isDry = process.argv.includes('--dry-run')
+const USAGE = 'npm run release makes and pushes a release; npm run release -- --dry-run says what it would write.'
+const given = process.argv.slice(2)
+if (given.some((arg) => arg !== '--dry-run'))
+  fail(`release takes --dry-run alone; received ${given.join(' ')}. ${USAGE}`)
+const isDry = given.length > 0
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: 'pipe' }).trim()
 
 const pkg = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -38,7 +42,11 @@ if (isDry) {
   )
   writeFileSync('CHANGELOG.md', changelog)
   writeFileSync('README.md', readme)
-  execFileSync(process.execPath, [new URL('check-release.mjs', import.meta.url).pathname], { stdio: 'inherit' })
+  const check = new URL('check-release.mjs', import.meta.url).pathname
+  if (spawnSync(process.execPath, [check], { stdio: 'inherit' }).status !== 0) {
+    git('checkout', '--quiet', '--', 'package.json', 'CHANGELOG.md', 'README.md')
+    process.exit(1)
+  }
   if (git('status', '--porcelain') !== '') git('commit', '--quiet', '--all', '--message', `release: ${tag}`)
   git('tag', '--annotate', tag, '--message', tag)
   git('push', '--quiet', '--atomic', 'origin', 'main', tag)

@@ -184,6 +184,19 @@ describe('npm run release', () => {
     assert.deepEqual([git('status', '--porcelain'), git('tag')], ['', ''])
   })
 
+  it('changes nothing where it is given another argument, or the changelog has no entries', (t) => {
+    const { cwd, git, release } = repository(t, 'https://host.example/owner/tollgate')
+    for (const args of [['--help'], ['--dry-run', '0.2.0']]) {
+      const { status, stderr } = release(...args)
+      assert.equal(status, 1)
+      assert.match(stderr, /^release takes --dry-run alone; received .*npm run release makes and pushes a release/)
+    }
+    writeFileSync(join(cwd, 'CHANGELOG.md'), '# Changelog\n')
+    git('commit', '--quiet', '--all', '--message', 'second')
+    assert.match(release().stderr, /^CHANGELOG\.md has no entries/)
+    assert.deepEqual([git('status', '--porcelain'), git('tag')], ['', ''])
+  })
+
   it('says what is missing', (t) => {
     const none = repository(t, undefined)
     assert.match(none.release().stderr, /^There is no remote "origin"/)
