@@ -138,6 +138,12 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
       last: () => sleep(FULL ? 30_000 : 1_000),
       mend: () => proxy.mend(),
     },
+    {
+      name: 'replies after 40 ms',
+      break: () => proxy.delay(20),
+      last: () => sleep(FULL ? 5_000 : 1_200),
+      mend: () => proxy.mend(),
+    },
   ]
 
   /** Whether the server answers a read with this error. */
