@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { GRANT_US, LEASE_US, type Report } from '../../lib/throttle/budget/report'
+import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
 import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf } from './spec-budgets'
 import { SpecRequest } from './spec-request'
 
@@ -328,6 +328,20 @@ describe('Budgets over a store', () => {
     start(first).awaitClient(now())
     for (let i = 0; i < 12; i++) await settle(25)
     assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
+  })
+
+  it('keeps the hold of a request that waits for its client, though time ahead is granted beside it', async () => {
+    const t = budgetsOf()
+    await t.settle()
+    const waiting = t.ask(LIMIT_US / 4)
+    await t.settle()
+    t.start(waiting).awaitClient(t.now())
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    const { grant } = t.budgets.account('ada', t.now())
+    assert.ok(grant.isStanding && grant.us > 0, JSON.stringify(grant))
+    for (let passed = 0; passed < PARKED_US + 2 * GRACE_US; passed += 25_000) await t.settle(25)
+    const { figures } = t.other({ neededUs: LIMIT_US, count: 1, firstNeededUs: LIMIT_US })
+    assert.deepEqual([figures?.used, figures?.held], [0, LIMIT_US / 4])
   })
 
   it('excuses its share of the cap for waits, and tells them when half of that is used', async () => {
