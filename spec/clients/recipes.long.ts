@@ -9,7 +9,9 @@ import { after, describe, it } from 'node:test'
 import 'reflect-metadata'
 import { type CanActivate, Controller, type INestApplication, Get, Module, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import express, { type Request, type RequestHandler } from 'express'
+import { AbstractGraphQLDriver, Context, GraphQLModule, type GqlModuleOptions, Query, Resolver } from '@nestjs/graphql'
+import express, { type Express, type Request, type RequestHandler } from 'express'
+import { type GraphQLSchema, graphql } from 'graphql'
 import { createClient } from 'graphql-ws'
 import { io } from 'socket.io-client'
 import { WebSocket } from 'ws'
@@ -20,6 +22,7 @@ import {
   type DenialError,
   type Throttle,
   requireBearer,
+  sessionOf,
   throttle,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
@@ -192,6 +195,25 @@ describe('recipes of docs/websockets.md', () => {
   })
 })
 
+/** GraphQL over HTTP without Apollo; like its driver it puts `req` alone into the context. */
+class PlainDriver extends AbstractGraphQLDriver {
+  start({ schema, path = '/graphql' }: GqlModuleOptions): Promise<void> {
+    const app = this.httpAdapterHost.httpAdapter.getInstance<Express>()
+    app.use(path, express.json(), (req, res, next) => {
+      const { query } = req.body as { query: string }
+      graphql({ schema: schema as GraphQLSchema, source: query, contextValue: { req } }).then(
+        (done) => res.json(done),
+        next,
+      )
+    })
+    return Promise.resolve()
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
 describe('the guard of docs/nestjs.md', () => {
   it('keeps the challenge, settles, and logs no error', async () => {
     const { BearerGuard } = recipes('docs/nestjs.md')('bearer.guard.ts') as { BearerGuard: new () => CanActivate }
@@ -232,6 +254,50 @@ describe('the guard of docs/nestjs.md', () => {
     })
     assert.match((await ask(`Bearer ${dev.attack('expired')}`))[1] ?? '', /error="invalid_token"/)
     assert.deepEqual(errors, [])
+  })
+
+  it('checks the request of a GraphQL resolver, and its refusal becomes an error of the operation', async () => {
+    const { GraphqlBearerGuard } = recipes('docs/nestjs.md')('graphql-bearer.guard.ts') as {
+      GraphqlBearerGuard: new () => CanActivate
+    }
+    class Resolvers {
+      me(req: Request) {
+        return sessionOf(req).sub
+      }
+      open() {
+        return 'open'
+      }
+    }
+    for (const field of ['me', 'open'] as const) {
+      const descriptor = Object.getOwnPropertyDescriptor(Resolvers.prototype, field) as PropertyDescriptor
+      Query(() => String, { name: field })(Resolvers.prototype, field, descriptor)
+      if (field === 'me') UseGuards(GraphqlBearerGuard)(Resolvers.prototype, field, descriptor)
+    }
+    Context('req')(Resolvers.prototype, 'me', 0)
+    Resolver()(Resolvers)
+    class App {}
+    const imports = [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })]
+    Module({ imports, providers: [Resolvers] })(App)
+    const app = await NestFactory.create(App, { logger: false })
+    await app.listen(0, '127.0.0.1')
+    after(() => app.close())
+    const ask = async (query: string, authorization?: string) => {
+      const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) }
+      const body = JSON.stringify({ query })
+      const answer = await fetch(`${await app.getUrl()}/graphql`, { method: 'POST', headers, body })
+      const { data, errors } = (await answer.json()) as { data: unknown; errors?: { message: string }[] }
+      return [data, errors?.map(({ message }) => message), answer.headers.get('www-authenticate')]
+    }
+    assert.deepEqual(await ask('{ me open }', `Bearer ${dev.token('ada')}`), [
+      { me: 'ada', open: 'open' },
+      undefined,
+      null,
+    ])
+    assert.deepEqual(await ask('{ open }'), [{ open: 'open' }, undefined, null])
+    assert.deepEqual(await ask('{ me }'), [null, ['An access token is required'], 'Bearer'])
+    const [, said, challenge] = await ask('{ me }', `Bearer ${dev.attack('expired')}`)
+    assert.deepEqual(said, ['The access token has expired'])
+    assert.match(String(challenge), /error="invalid_token"/)
   })
 
   it('throttles by plan as middleware, exempts a route, and answers by a filter that keeps the header fields', async (t) => {
