@@ -41,8 +41,10 @@ export function requireScope(...scopes: readonly string[] | readonly [...string[
 
   return sessionRule('requireScope', dialect, ({ session, config, needed }) => {
     if (rule.role !== undefined && !config.takesRoles) {
+      const several = rule.scopes.flatMap((text) => text.split(' ')).map(shown)
       throw optionError(
-        `${shown(rule.role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
+        `${shown(rule.role)} is no scope as RFC 6749 §3.3 writes them: write requireScope(${several.join(', ')}); for a role ` +
+          'set scopeFrom',
       )
     }
     if (!session || !grantsScope(session.scope, rule)) {

@@ -28,11 +28,14 @@ export const LINES: RightLines = {
   validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
   mcd: "write issuers: [{ issuer, audience }, { issuer, audience }], or for a function issuer: 'https://{domain}/' with tenants",
   ...same(KEYS, 'cacheMaxAge', 'cooldownDuration', 'timeoutDuration', 'cacheMaxEntries', 'jwksRequestsPerMinute'),
-  authRequired: 'write optional: true in place of authRequired: false',
-
-  credentialsRequired: 'write optional: true in place of credentialsRequired: false',
   ...same(
-    'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway',
+    (value: unknown) => (value === false ? 'write optional: true' : 'leave it out: a token is required anyway'),
+    ...['authRequired', 'credentialsRequired'],
+  ),
+
+  ...same(
+    'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway. Handlers read ' +
+      'req.auth.claims, where they read req.auth or req.user',
     ...['getToken', 'jwtFromRequest'],
   ),
   isRevoked: "write revocation: redisRevocations(redis), or revocation: { state: (session) => 'valid' }",

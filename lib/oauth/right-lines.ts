@@ -10,12 +10,15 @@ export const RIGHT_LINES: Readonly<Record<string, string>> = {
   adapter:
     'write store: redisOAuthStore(url), which keeps codes, tokens and sessions, and your database in clients and users',
   jwks: 'write signingKeys: jwks.keys.map((key) => ({ key })); what stands in a PEM file is { key: pem }',
-  findAccount: 'write users: { authenticate, findUser }; findUser(id) returns { id, username, claims }',
+  findAccount:
+    'write users: { authenticate, findUser }; findUser(id) returns { id, username, claims }. Mount what the factory ' +
+    'returns, app.use(server), in place of callback()',
   ttl:
     'write accessTokens: { lifetimeSec }, refreshTokens: { lifetimeSec }, websiteSession: { lifetimeSec } and ' +
     'codeLifetimeSec; an id_token lives as long as an access token',
   interactions:
-    "write login: { url: '/sign-in' } for a sign-in page of your own; its route calls server.interaction(req)",
+    "write login: { url: '/sign-in' } for a sign-in page of your own; its routes call server.interaction(req), and " +
+    'server.signIn(req, res, { userId }) in place of interactionFinished()',
   interactionUrl: "write login: { url: '/sign-in' } for a sign-in page of your own",
   cookies: 'leave it out: cookies are secrets of 256 bits, and pages are sealed with keys that derive from signingKeys',
   claims: "write scopes: { profile: ['name', 'picture'] }, the claims of each scope",

@@ -30,10 +30,10 @@ export function checkRedis(factory: string, to: unknown): void {
 /** What to write where the client or the address stands inside an object, as in the options of other packages. */
 function lineFor(factory: string, to: unknown): string {
   const name = factory.replace('()', '')
-  const { client, redis, url, host, port } = (to ?? {}) as Readonly<Record<string, unknown>>
+  const { client, redis, url, host, port, sendCommand } = (to ?? {}) as Readonly<Record<string, unknown>>
   if ((client ?? redis) !== undefined) return `: write ${name}(client)`
   if (url !== undefined) return `: write ${name}(url)`
-  return (host ?? port) === undefined ? '' : `: write ${name}('redis://host:6379')`
+  return (host ?? port ?? sendCommand) === undefined ? '' : `: write ${name}('redis://host:6379')`
 }
 
 /** Properties that identify clients of other packages. */

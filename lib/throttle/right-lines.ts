@@ -55,6 +55,7 @@ export const WINDOW_LINES: RightLines = {
  */
 export const RIGHT_LINES: RightLines = {
   ...WINDOW_LINES,
+  ...same((value) => `${asWork(value)}; handlers read req.throttle, where they read req.rateLimit`, 'max', 'limit'),
   keyGenerator: SUBJECT,
   skip: EXEMPT,
   ...same(ON_DENIED, 'handler', 'message', 'statusCode', 'onLimitReached'),

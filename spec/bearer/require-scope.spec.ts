@@ -50,7 +50,7 @@ describe('requireScope()', () => {
       assert.equal(String(challenge).includes('scope="'), role === 'Team') // RFC 6749 §3.3 can write only that
     }
     const message =
-      "'read write' is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom"
+      "'read write' is no scope as RFC 6749 §3.3 writes them: write requireScope('read', 'write'); for a role set scopeFrom"
     assert.deepEqual(await asking({}, ['read write']), [500, addressed('TOLLGATE_OPTION', message)])
     assert.equal((await asking({ ...withRoles, scope: ['Team Lead'] }, ['Team Lead']))[0], 200)
     assert.throws(() => requireBearer({ ...dev.options, scope: ['Team Lead'] }), /, or roles with scopeFrom; received/)

@@ -224,7 +224,7 @@ function realmMissing(): OAuthError {
   return invalidRequest(
     'A validation exception occurred: client registration is required before a scope can be asked for. ' +
       'The realm of this app is added through developer support.',
-  )
+  ).because("the app has no realm; write one into it, or for standard OAuth app.set('tollgate dialect', 'standard')")
 }
 
 function promptOf(prompt: string | undefined, known: readonly string[]): ReadonlySet<string> {

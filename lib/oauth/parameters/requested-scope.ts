@@ -49,5 +49,9 @@ export function noScope(asked: readonly string[]): OAuthError {
     asked.length === 0
       ? 'The parameter scope is missing, and this app has no defaultScope.'
       : 'This app may ask for none of these scopes.',
-  ).because(asked.length === 0 ? 'the request has no scope' : `none of ${asked.join(' ')} is registered for the app`)
+  ).because(
+    asked.length === 0
+      ? 'the request has no scope'
+      : `none of ${asked.join(' ')} is in the scopes of the app in clientDirectory`,
+  )
 }
