@@ -6,10 +6,19 @@ import { fullPath } from '../http/request/full-path'
 import { optionError, usageError } from '../http/help'
 import { Meter } from '../http/measure/meter'
 import { type Middleware, middleware } from '../http/middleware'
-import { optionNames, shown } from '../http/options'
+import { isText, option, readOptions } from '../http/option-table'
 import { routeMatcher } from '../http/request/route-match'
 import { warnOnce } from '../http/warn-once'
 import { bearerCheckOf, permitUnauthenticated } from './request-session'
+
+const isListOf = (isOne: (one: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) && value.length > 0 && value.every(isOne)
+const isPath = (value: unknown) => isText(value) && value.startsWith('/')
+const isMethod = (value: unknown) => METHODS.includes(value as string)
+const TABLE = {
+  paths: option<readonly string[]>('a list of paths that begin with a slash', isListOf(isPath)),
+  methods: option<readonly string[]>('a list of HTTP methods in capitals', isListOf(isMethod), ['GET', 'HEAD']),
+}
 
 /**
  * Accepts tokens without a user (of an app alone) on the listed paths. It does not make a route public: a request without
@@ -33,8 +42,7 @@ export function allowUnauthenticated(
     readonly methods?: readonly string[] | undefined
   } = {},
 ): Middleware {
-  optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
-  const { paths, methods = ['GET', 'HEAD'] } = options
+  const { paths, methods } = readOptions('allowUnauthenticated()', options, TABLE)
   if (paths === undefined && options.methods !== undefined) {
     throw optionError('methods is for paths: a route has its own')
   }
@@ -75,15 +83,9 @@ function standsOn(route: unknown, handler: { readonly name: string }): boolean {
   return stack?.some((layer) => layer.name === handler.name) ?? false
 }
 
-function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {
-  if (!Array.isArray(paths) || paths.length === 0 || !paths.every((p) => typeof p === 'string' && p.startsWith('/'))) {
-    throw optionError(`paths must be a list of paths that begin with a slash; received ${shown(paths)}`)
-  }
-  if (!Array.isArray(methods) || methods.length === 0 || !methods.every((m) => METHODS.includes(m as string))) {
-    throw optionError(`methods must be a list of HTTP methods in capitals; received ${shown(methods)}`)
-  }
-  const set = new Set(methods as string[])
-  const entries = (paths as string[]).map((path) => ({ path, methods: set, value: true }))
+function matcher(paths: readonly string[], methods: readonly string[]): (req: Request) => boolean {
+  const set = new Set(methods)
+  const entries = paths.map((path) => ({ path, methods: set, value: true }))
   const match = routeMatcher('paths', entries)
   return (req) => match(req) === true && !hasDotSegments(fullPath(req))
 }

@@ -49,18 +49,14 @@ const FOR_OTHERS: ReadonlyMap<unknown, string> = new Map([
 const SEE_CAUSE = 'onDenied gets the error as err.cause'
 
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
-  keys_unavailable({ issuer }, cause) {
-    const { why, remedy } = fetchFailure(cause, 'documents')
-    return `the keys of the issuer ${shown(issuer)} cannot be loaded: ${why}. Requests get 503 meanwhile: ${remedy}`
-  },
+  keys_unavailable: ({ issuer }, cause) =>
+    outage(`the keys of the issuer ${shown(issuer)} cannot be loaded`, fetchFailure(cause, 'documents')),
 
   /** With a cause, the issuer may publish the key, and it is not used. */
   unknown_key: ({ issuer }, cause) => remedied(issuer, cause),
 
-  introspection_unavailable({ issuer }, cause) {
-    const { why, remedy } = fetchFailure(cause, 'introspection')
-    return `the issuer ${shown(issuer)} cannot be asked about tokens: ${why}. Requests get 503 meanwhile: ${remedy}`
-  },
+  introspection_unavailable: ({ issuer }, cause) =>
+    outage(`the issuer ${shown(issuer)} cannot be asked about tokens`, fetchFailure(cause, 'introspection')),
 
   verify_unavailable(_about, cause) {
     return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile. ${SEE_CAUSE}; for an invalid token return undefined`
@@ -124,6 +120,10 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 function remedied(issuer: unknown, cause: unknown): string {
   const { why, remedy } = fetchFailure(cause, 'documents')
   return `${refusedOf(issuer)}: ${why}. If its tokens should be let in, ${remedy}`
+}
+
+function outage(what: string, { why, remedy }: ReturnType<typeof fetchFailure>): string {
+  return `${what}: ${why}. Requests get 503 meanwhile: ${remedy}`
 }
 
 function otherClaim({ issuer, claim, expected, received }: RefusedBy, option: string): string {

@@ -2,7 +2,17 @@ import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { optionError } from '../http/help'
 import { isJsonObject } from '../http/json'
-import { type Option, type OptionTable, checkedLater, flag, oneOf, option, readOptions } from '../http/option-table'
+import {
+  type Option,
+  type OptionTable,
+  checkedLater,
+  flag,
+  isText,
+  oneOf,
+  option,
+  readOptions,
+  text,
+} from '../http/option-table'
 import { shown } from '../http/options'
 import { allowHttpHint, isSecureUrl } from '../http/fetch/secure-url'
 import { isScope } from './session/scope'
@@ -34,12 +44,10 @@ export interface ProtectedResourceOptions {
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isListOf = (isOne: (one: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
 const isMethod = (value: unknown) => ['header', 'body', 'query'].includes(value as string)
 const isUrl = (value: unknown) => isSecureUrl(value, true)
 const texts = () => option<readonly string[]>('a list of texts', isListOf(isText))
-const text = () => option<string>('a text', isText)
 const url = () => option<string>('an https URL', isUrl)
 const isBoolean = () => oneOf<boolean>([true, false])
 

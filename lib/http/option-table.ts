@@ -81,6 +81,16 @@ export function oneOf<Value>(values: readonly Value[], fallback?: Value): Option
   }
 }
 
+/** Whether a value is a text that is not empty. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** A text that is not empty. */
+export function text(): Option<string | undefined> {
+  return option('a text', isText)
+}
+
 /** True or false. */
 export function flag(fallback = false): Option<boolean> {
   return oneOf([true, false], fallback)

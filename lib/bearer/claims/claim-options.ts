@@ -1,7 +1,15 @@
 import type { FetchFunction } from '../../http/fetch/fetch-json'
 import { optionError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
-import { type OptionValues, checkedLater, flag, functionOption, option, wholeNumber } from '../../http/option-table'
+import {
+  type OptionValues,
+  checkedLater,
+  flag,
+  functionOption,
+  isText,
+  option,
+  wholeNumber,
+} from '../../http/option-table'
 import { optionOneOf, shown } from '../../http/options'
 import { typeNamed } from '../credentials/jws'
 import type { Algorithm } from '../keys/algorithm'
@@ -114,7 +122,6 @@ export type RequiredValues = Readonly<
   Record<string, string | number | boolean | readonly (string | number | boolean)[]>
 >
 
-const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isTexts = (value: unknown) => Array.isArray(value) && value.length > 0 && value.every(isText)
 const isPaths = (value: unknown) => Array.isArray(value) && value.every(isClaimPath)
 

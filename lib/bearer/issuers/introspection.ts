@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
-import { functionOption, oneOf, option, readOptions, wholeNumber } from '../../http/option-table'
+import { functionOption, isText, oneOf, option, readOptions, text, wholeNumber } from '../../http/option-table'
 import { checkSecureUrl } from '../../http/fetch/secure-url'
 import { clientNetwork } from '../../http/request/client-network'
 import type { ClaimPolicy } from '../claims/claims'
@@ -21,11 +21,10 @@ export interface IntrospectionOptions extends ClientCredentials {
   readonly cacheSec?: number | undefined
 }
 
-const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const TABLE = {
   endpoint: option<string>('an https URL', isText),
-  clientId: option<string>('a text', isText),
-  clientSecret: option<string>('a text', isText),
+  clientId: text(),
+  clientSecret: text(),
   clientAuth: oneOf<'basic' | 'post' | 'none'>(['basic', 'post', 'none']),
   privateKey: option<KeyMaterial>('a private key', (value) => isText(value) || typeof value === 'object'),
   clientAssertion: functionOption<() => string | Promise<string>>(),
