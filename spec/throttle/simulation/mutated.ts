@@ -39,7 +39,7 @@ const passing = new Map<string, Promise<boolean>>()
 
 /** Whether a spec passes, and fails where one mechanism is left out. */
 export async function failsWithout(mutant: Change, spec: string): Promise<boolean> {
-  const hook = join(OUT, `${spec.replaceAll('/', '-')}.cjs`)
+  const hook = join(OUT, `${spec.replace(/\W+/g, '-')}.cjs`)
   const { code } = await transform(without(mutant), { loader: 'ts', format: 'cjs', target: 'node20' })
   mkdirSync(OUT, { recursive: true })
   writeFileSync(
@@ -53,9 +53,9 @@ export async function failsWithout(mutant: Change, spec: string): Promise<boolea
   return (await passing.get(spec)) === true && !(await passes(spec, '--require', hook))
 }
 
-/** `throttle/budgets` is a file of `npm test`; one of the long runs is named with `.long`. */
+/** The file of a spec that a mutant names: `./budgets`. */
 export function fileOf(spec: string): string {
-  return join(ROOT, `spec/${spec}${spec.endsWith('.long') ? '' : '.spec'}.ts`)
+  return join(ROOT, 'spec/throttle', `${spec}.spec.ts`)
 }
 
 /** Runs a spec with few seeds: it proves mechanisms by seeds that it names. */
