@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { readFileSync, readdirSync } from 'node:fs'
 import express, { type Express, type RequestHandler } from 'express'
 import * as tollgate from '../lib'
 import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
 import { parted } from './support/addressed'
-import { listen } from './support/serve'
+import { warned } from './support/heard'
+import { serve } from './support/serve'
 import { until } from './support/until'
 import { page } from './support/markdown'
 import { TYPESCRIPT } from './support/typescript'
@@ -81,11 +83,12 @@ const AT_A_REQUEST: [wrong: string, mount: (app: Express) => unknown, ...names: 
 ]
 
 /** Said once by a warning, because the app works, and otherwise than was meant. */
-const WARNED: [wrong: string, code: string, mount: (app: Express) => unknown][] = [
+const WARNED: [wrong: string, code: string, mount: (app: Express) => unknown, says?: RegExp][] = [
   [
     'throttle() before requireBearer()',
     'TOLLGATE_ORDER',
     (app) => app.use(tollgate.throttle(), tollgate.requireBearer(dev.options)),
+    /throttle\(\) ran before requireBearer\(\).*mount requireBearer\(\) first/,
   ],
   [
     'allowUnauthenticated() after requireBearer()',
@@ -107,7 +110,12 @@ const WARNED: [wrong: string, code: string, mount: (app: Express) => unknown][] 
     'TOLLGATE_ISSUER_PATH',
     (app) => app.use('/oauth', oauth.authorizationServer({ issuer: 'https://as.test/oauth2', clients, users })),
   ],
-  ['a proxy that Express does not know of', 'TOLLGATE_TRUST_PROXY', (app) => app.use(tollgate.throttle())],
+  [
+    'a proxy that Express does not know of',
+    'TOLLGATE_TRUST_PROXY',
+    (app) => app.use(tollgate.throttle()),
+    /app\.set\('trust proxy', 1\)/,
+  ],
 ]
 
 describe('a mistake is told at startup:', () => {
@@ -136,9 +144,9 @@ describe('a mistake is told at startup:', () => {
 
 describe('a mistake is told at the first request:', () => {
   for (const [wrong, mount, ...names] of AT_A_REQUEST) {
-    it(wrong, async (t) => {
+    it(wrong, async () => {
       const errors: Error[] = []
-      const get = await serve(t, (app) => {
+      const get = await asking((app) => {
         mount(app)
         app.use((err: Error, _req: unknown, res: express.Response, next: () => void) => {
           errors.push(err)
@@ -156,10 +164,10 @@ describe('a mistake is told at the first request:', () => {
 })
 
 describe('a mistake is told by one warning:', () => {
-  for (const [wrong, code, mount] of WARNED) {
+  for (const [wrong, code, mount, says = /./] of WARNED) {
     it(wrong, async (t) => {
-      const said = warnings(t, code)
-      const get = await serve(t, mount)
+      const said = warned(t, code)
+      const get = await asking(mount)
       const authorization = `Bearer ${dev.token('ada')}`
       const path = code === 'TOLLGATE_ISSUER_PATH' ? '/oauth/jwks' : '/'
       const headers = {
@@ -170,6 +178,7 @@ describe('a mistake is told by one warning:', () => {
       await until(() => said.length > 0)
       await get(path, headers)
       assert.equal(said.length, 1)
+      assert.match(said[0] as string, says)
       missing({ message: said[0] as string, code }, [])
     })
   }
@@ -239,23 +248,12 @@ function twoLimits() {
   }
 }
 
-async function serve(t: TestContext, mount: (app: Express) => unknown) {
+async function asking(mount: (app: Express) => unknown) {
   const app = express()
   app.set('env', 'test')
   mount(app)
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   return get
-}
-
-function warnings(t: TestContext, code: string): string[] {
-  const said: string[] = []
-  const listener = (warning: Error & { code?: string }) => {
-    if (warning.code === code) said.push(warning.message)
-  }
-  process.on('warning', listener)
-  t.after(() => process.off('warning', listener))
-  return said
 }
 
 it('all wrong options of a call are named at once, a line each, and a guide once', () => {
@@ -272,4 +270,26 @@ it('all wrong options of a call are named at once, a line each, and a guide once
       return true
     },
   )
+})
+
+// Errors and warnings end with the address of a heading of troubleshooting.md: a code without one leads nowhere.
+
+const sources = readdirSync('lib', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => readFileSync(`lib/${file}`, 'utf8'))
+  .join('\n')
+
+it('docs/troubleshooting.md has a heading for every warning and every reason of a refusal', () => {
+  const headings = page(process.cwd(), 'docs/troubleshooting.md').headings.map(({ title }) => title)
+  // In quotes; others are names of the environment.
+  const warnings = [...sources.matchAll(/'(TOLLGATE_[A-Z_]+)'/g)].map(([, code]) => code)
+  const unions = [...sources.matchAll(/type \w*Reason =([^;]+?)\n\n/g)].map(([, union]) => union)
+  const reasons = [...unions.join().matchAll(/'(\w+)'/g)].map(([, reason]) => reason)
+  assert.ok(warnings.includes('TOLLGATE_DEGRADED') && reasons.includes('expired') && reasons.includes('outage'))
+  assert.deepEqual(
+    [...new Set([...warnings, ...reasons])].filter((code) => !headings.includes(code as string)),
+    [],
+  )
+  const twice = headings.filter((title, at) => /^[a-zA-Z]+(_[a-zA-Z]+)*$/.test(title) && headings.indexOf(title) !== at)
+  assert.deepEqual(twice, [], 'each code has one place')
 })

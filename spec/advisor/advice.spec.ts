@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { adviceOf } from '../../lib/advisor/advice'
 import { Distribution } from '../../lib/advisor/distribution'
 import { Histogram, bucketStartUs } from '../../lib/advisor/histogram'
-import { HourRecord } from '../../lib/advisor/hourly'
+import { HourRecord, HOURS_KEPT, HourlyRecords, hourOf, OPEN_HOURS } from '../../lib/advisor/hourly'
 
 const POLICY = { name: 'default', windowMs: 60_000, limitMs: 18_000 }
 
@@ -124,3 +124,155 @@ function boundsOf(us: number): [from: number, to: number] {
   const [[index = NaN] = []] = recordOf([us]).histogram.buckets
   return [bucketStartUs(index), bucketStartUs(index + 1)]
 }
+
+/** A report: the process, the subject-window and what its total changes by, in microseconds. A reset takes all. */
+const report = fc.record({
+  process: fc.nat(4),
+  subject: fc.nat(7),
+  us: fc.oneof(fc.integer({ min: 1, max: 20_000_000 }), fc.nat(1_200), fc.constant('reset' as const)),
+})
+
+/** What the store does: it knows the totals, and each answer brings the total before and after the report. */
+function store() {
+  const totals = new Map<number, number>()
+  return {
+    totals,
+    answer(subject: number, us: number | 'reset'): [before: number, after: number] {
+      const before = totals.get(subject) ?? 0
+      const after = us === 'reset' ? 0 : before + us
+      totals.set(subject, after)
+      return [before, after]
+    },
+  }
+}
+
+function histogramOf(totals: Iterable<number>): Histogram {
+  const histogram = new Histogram()
+  for (const us of totals) histogram.move(0, us)
+  return histogram
+}
+
+describe('Histogram', () => {
+  it('of several processes, added up, equals the histogram of the totals, whoever reported what', () => {
+    fc.assert(
+      fc.property(fc.array(report, { maxLength: 200 }), (reports) => {
+        const redis = store()
+        const processes = Array.from({ length: 5 }, () => new Histogram())
+        for (const { process, subject, us } of reports) processes[process]?.move(...redis.answer(subject, us))
+        const sum = new Histogram()
+        for (const one of processes) sum.addAll(one)
+        assert.deepEqual(sum.buckets, histogramOf(redis.totals.values()).buckets)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('stays right when processes write their moves down at any time and restart; a killed one loses what it had not written', () => {
+    const event = fc.oneof(
+      { weight: 5, arbitrary: report },
+      fc.record({ writes: fc.nat(4) }),
+      fc.record({ dies: fc.nat(4) }),
+    )
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 200 }), (events) => {
+        const redis = store()
+        const written = new HourRecord()
+        const lost = new HourRecord()
+        const processes = Array.from({ length: 5 }, () => new HourRecord())
+        const end = (i: number, to: HourRecord) => {
+          to.addFields(processes[i]?.fields() ?? new Map())
+          processes[i] = new HourRecord()
+        }
+        for (const one of events) {
+          if ('writes' in one) end(one.writes, written)
+          else if ('dies' in one) end(one.dies, lost)
+          else processes[one.process]?.histogram.move(...redis.answer(one.subject, one.us))
+        }
+        for (const i of processes.keys()) end(i, written)
+        written.add(lost)
+        assert.deepEqual(written.histogram.buckets, histogramOf(redis.totals.values()).buckets)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('has buckets of an eighth of a factor of two, adjoining, from 1 ms on', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 2 ** 51 }), (us) => {
+        const [[index = NaN, { count, us: sum }] = [NaN, { count: NaN, us: NaN }], ...more] = histogramOf([us]).buckets
+        assert.deepEqual([count, sum, more.length], [1, us, 0])
+        const [from, to] = [bucketStartUs(index), bucketStartUs(index + 1)]
+        assert.ok(us >= from * (1 - 1e-12) && us < to * (1 + 1e-12), `${from} ${us} ${to}`)
+        if (index > 0) assert.ok(Math.abs(to / from - 2 ** (1 / 8)) < 1e-9)
+      }),
+    )
+    const powers = Array.from({ length: 30 }, (_, i) => 1_000 * 2 ** i)
+    assert.deepEqual(histogramOf(powers).buckets.map(([index]) => index), powers.map((_, i) => 8 * i + 1)) // prettier-ignore
+  })
+
+  it('keeps nothing for totals that are gone', () => {
+    const histogram = new Histogram()
+    histogram.move(0, 5_000)
+    histogram.move(5_000, 9_000_000)
+    histogram.move(9_000_000, -3)
+    histogram.move(-3, 0)
+    assert.equal(histogram.isEmpty, true)
+  })
+})
+
+const recorded = fc.record({ us: fc.array(fc.nat(2 ** 40), { maxLength: 30 }), refused: fc.nat(1_000) })
+
+function recordedAs({ us, refused }: { us: readonly number[]; refused: number }): HourRecord {
+  const record = new HourRecord()
+  for (const one of us) record.histogram.move(0, one)
+  record.refused = refused
+  return record
+}
+
+describe('HourRecord', () => {
+  it('comes back from its fields, summed up as HINCRBY does', () => {
+    fc.assert(
+      fc.property(fc.array(recorded, { maxLength: 5 }), (records) => {
+        const hash = new Map<string, number>()
+        for (const one of records) {
+          for (const [field, by] of recordedAs(one).fields()) {
+            assert.ok(Number.isSafeInteger(by) && by !== 0)
+            hash.set(field, (hash.get(field) ?? 0) + by)
+          }
+        }
+        const back = new HourRecord()
+        back.addFields(Object.fromEntries([...hash].map(([field, value]) => [field, String(value)])))
+        const sum = recordedAs({ us: records.flatMap(({ us }) => us), refused: 0 })
+        assert.deepEqual(back.histogram.buckets, sum.histogram.buckets)
+        assert.equal(back.refused, records.reduce((all, { refused }) => all + refused, 0)) // prettier-ignore
+      }),
+    )
+  })
+
+  it('ignores fields that it did not write', () => {
+    const record = new HourRecord()
+    record.addFields({ c1: 'x', c9999: '1', __proto__: '1', u: '1', cc1: '1', c2: '1e999', r: '', x: '5' })
+    assert.deepEqual([record.histogram.buckets, record.refused], [[], 0])
+  })
+})
+
+describe('HourlyRecords', () => {
+  it('sums the hours asked for, drops those older than a week and the longest window, and gives back what was taken', () => {
+    const records = new HourlyRecords()
+    for (const hour of [10, 11, 12]) records.of(hour).refused += hour
+    assert.equal(records.sum(11, 12).refused, 23)
+    const taken = records.take()
+    assert.equal(records.sum(0, 99).refused, 0)
+    records.of(11).refused += 1
+    records.give(taken)
+    assert.deepEqual([records.sum(11, 11).refused, records.sum(0, 99).refused], [12, 34])
+    records.of(11 + OPEN_HOURS) // where a window of 30 days ends that began in hour 11
+    assert.equal(records.sum(11, 11).refused, 12)
+    records.of(11 + OPEN_HOURS + HOURS_KEPT)
+    assert.deepEqual([records.sum(11, 11).refused, records.sum(12, 12).refused], [0, 12])
+  })
+
+  it('counts a window to the hour in which it ends', () => {
+    assert.deepEqual([hourOf(3_599_999_999), hourOf(3_600_000_000), hourOf(7_200_000_000)], [0, 1, 2])
+  })
+})

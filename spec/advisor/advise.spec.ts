@@ -1,33 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import express from 'express'
 import { Redis } from 'ioredis'
-import { budgetOf, redisStore, throttle, type Advice, type ThrottleOptions } from '../../lib'
+import { redisStore, throttle, type Advice, type ThrottleOptions } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/serve'
 import { startRedis } from '../support/redis'
+import { ready } from '../support/ready'
+import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
 
-/** A process: `GET /spend/:ms` charges the subject that `X-Who` names. */
+/** A process of users with a second an hour. */
 async function start(t: TestContext, options: ThrottleOptions) {
-  const throttled = throttle({
-    limitMs: 1_000,
-    windowMs: 3_600_000,
-    subject: (req) => String(req.get('X-Who')),
-    ...options,
-  })
-  const app = express().use(throttled)
-  app.get('/spend/:ms', (req, res) => {
-    budgetOf(req).charge(Number(req.params.ms))
-    res.end()
-  })
-  const { get, close } = await listen(app)
-  t.after(async () => {
-    await close()
-    await throttled.close()
-  })
-  const spend = async (who: string, ms: number) => (await get(`/spend/${ms}`, { 'X-Who': who })).status
-  return { throttled, spend }
+  const { throttled, ask } = await throttledApp(t, { limitMs: 1_000, windowMs: 3_600_000, ...options })
+  return { throttled, spend: async (who: string, ms: number) => (await ask(who, ms)).status }
 }
 
 const isNear = (actual: number | undefined, exact: number, off: number) =>
@@ -60,7 +44,7 @@ describe('throttled.advise()', () => {
     const make = () =>
       start(t, { store: redisStore(`redis://127.0.0.1:${redis.port}`), limitMs: 2_000_000, dryRun: true })
     const processes = await Promise.all([make(), make(), make(), make()])
-    await Promise.all(processes.map(({ throttled }) => throttled.ready()))
+    await ready(...processes.map(({ throttled }) => throttled))
     const exact = Array.from({ length: 60 }, (_, i) => Math.round(400 * 1.12 ** i)) // ms, 0.4 s to 320 s: beside it, what requests take is little
     const parts = exact.flatMap((ms, i) =>
       [0.1, 0.4, 0.2, 0.3].map((part, p) => [i, p, Math.round(ms * part)] as const),
@@ -70,7 +54,7 @@ describe('throttled.advise()', () => {
     await spendAll(parts.slice(0, 120))
     await processes[2]?.throttled.close() // a restart: what it counted stays
     processes[2] = await make()
-    await processes[2].throttled.ready()
+    await ready(processes[2].throttled)
     await spendAll(parts.slice(120))
     let advice: Advice | undefined
     const total = exact.reduce((sum, ms) => sum + ms, 0)
@@ -103,7 +87,8 @@ describe('throttled.advise()', () => {
     await assert.rejects(throttled.advise({ limitsMs: [5, 0.5] }), /^RangeError: limitsMs must be/)
     const never = { addUsage: () => new Promise<void>(() => {}), readUsage: () => new Promise<never>(() => {}) }
     const store = Object.assign(redisStore('redis://127.0.0.1:1'), never)
-    const silent = await start(t, { store })
-    await assert.rejects(silent.throttled.advise(), /advise\(\): the store does not answer/)
+    const silent = throttle({ store })
+    t.after(() => silent.close())
+    await assert.rejects(silent.advise(), /advise\(\): the store does not answer/)
   })
 })

@@ -32,8 +32,8 @@ describe('pacedFetch() and a cache', () => {
     ['a cache that keeps a 404', 404, { ...SPENT, Age: '59', 'X-Cache': 'HIT' }],
     ['a cache that keeps a refusal', 429, { ...SPENT, Age: '20', 'Retry-After': '60' }],
   ] as const) {
-    it(`learns nothing from ${what}`, async (t) => {
-      const { clock, client } = await api(t, (app) => app.get('/logo', answering(status, fields)))
+    it(`learns nothing from ${what}`, async () => {
+      const { clock, client } = await api((app) => app.get('/logo', answering(status, fields)))
       const fetch = client({ retries: 0 })
       assert.equal((await passing(clock, fetch('/logo')))[0].status, status)
       const [, took] = await passing(clock, fetch('/work/1'))
@@ -41,8 +41,8 @@ describe('pacedFetch() and a cache', () => {
     })
   }
 
-  it('takes `Age: 0` for news: some caches write it on what they have just asked for', async (t) => {
-    const { clock, client } = await api(t, (app) => app.get('/fresh', answering(200, { ...SPENT, Age: '0' })))
+  it('takes `Age: 0` for news: some caches write it on what they have just asked for', async () => {
+    const { clock, client } = await api((app) => app.get('/fresh', answering(200, { ...SPENT, Age: '0' })))
     const fetch = client()
     await passing(clock, fetch('/fresh'))
     const [, took] = await passing(clock, fetch('/work/1'))
@@ -84,8 +84,8 @@ describe('pacedFetch() and a 429 that is not of the throttle', () => {
       },
     ],
   ] as readonly [string, (app: Express, clock: ReturnType<typeof manualClock>) => void][]) {
-    it(`holds its own route only: ${what}`, async (t) => {
-      const { clock, client, seen } = await api(t, mount)
+    it(`holds its own route only: ${what}`, async () => {
+      const { clock, client, seen } = await api(mount)
       const fetch = client({ retries: 0 })
       await passing(clock, fetch('/work/1'))
       assert.equal((await passing(clock, fetch('/login', { method: 'POST' })))[0].status, 429)
@@ -97,8 +97,8 @@ describe('pacedFetch() and a 429 that is not of the throttle', () => {
     })
   }
 
-  it('does not begin a wait that is longer than `maxWaitMs`', async (t) => {
-    const { clock, client, seen } = await api(t, (app, clock) => {
+  it('does not begin a wait that is longer than `maxWaitMs`', async () => {
+    const { clock, client, seen } = await api((app, clock) => {
       app.use(throttle({ ...WINDOW, clock }))
       login(app)
     })
@@ -117,8 +117,8 @@ describe('pacedFetch() whose first answer is a 429', () => {
     ['without', {}],
     ['with the X-THROTTLE fields', { throttle: 'always' }],
   ] as const) {
-    it(`sends the others when it says, and then no more than there is time for: ${what}`, async (t) => {
-      const { clock, client, seen, retries } = await api(t, (app, clock) =>
+    it(`sends the others when it says, and then no more than there is time for: ${what}`, async () => {
+      const { clock, client, seen, retries } = await api((app, clock) =>
         app.use(throttle({ ...WINDOW, clock, headers })),
       )
       clock.advance(2_000) // a window of ada's has begun
@@ -133,9 +133,9 @@ describe('pacedFetch() whose first answer is a 429', () => {
     })
   }
 
-  it('paces nothing any more once a service that tells nothing lets requests in', async (t) => {
+  it('paces nothing any more once a service that tells nothing lets requests in', async () => {
     let refused = 0
-    const { clock, client } = await api(t, (app) => {
+    const { clock, client } = await api((app) => {
       app.use((_req, res, next) => void (refused++ === 0 ? res.set('Retry-After', '5').sendStatus(429) : next()))
     })
     const fetch = client({ concurrency: 5 })

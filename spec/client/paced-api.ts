@@ -1,8 +1,7 @@
-import type { TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { type PacedFetchOptions, type Retry, pacedFetch } from '../../lib/client'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/serve'
+import { serve } from '../support/serve'
 
 export const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' }
 
@@ -21,7 +20,7 @@ const send: typeof fetch = async (...args) => {
 export const DATE = Date.UTC(2026, 0, 1)
 
 /** An API whose handlers take as long as their path says, and its client, by one clock. */
-export async function api(t: TestContext, mount: (app: Express, clock: ReturnType<typeof manualClock>) => void) {
+export async function api(mount: (app: Express, clock: ReturnType<typeof manualClock>) => void) {
   const clock = manualClock(DATE)
   const seen: string[] = []
   const app = express()
@@ -34,8 +33,7 @@ export async function api(t: TestContext, mount: (app: Express, clock: ReturnTyp
     clock.advance(Number(req.params.ms))
     res.json({ done: req.params.ms })
   })
-  const { url, close } = await listen(app)
-  t.after(close)
+  const { url } = await serve(app)
   const retries: Retry[] = []
   const client = (options: PacedFetchOptions = {}) => {
     const fetch = pacedFetch({ clock, fetch: send, onRetry: (retry) => retries.push(retry), ...options })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import express from 'express'
 import { routeAskedFor, routeName } from '../../lib/dashboard/route-name'
-import { listen } from '../support/serve'
+import { serve } from '../support/serve'
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports
 const express4 = require('express4') as typeof express // it comes without types
@@ -10,7 +10,7 @@ const express4 = require('express4') as typeof express // it comes without types
 for (const [version, framework] of Object.entries({ 'Express 5': express, 'Express 4': express4 })) {
   describe(`routeName() with ${version}`, () => {
     /** What a request is named: in its handler, and before it was routed. */
-    async function named(t: TestContext, paths: readonly string[]) {
+    async function named(paths: readonly string[]) {
       const seen: (string | undefined)[] = []
       const asked: (string | undefined)[] = []
       const handler: express.RequestHandler = (req, res) => {
@@ -35,14 +35,13 @@ for (const [version, framework] of Object.entries({ 'Express 5': express, 'Expre
       app.use('/teams/:team', users)
       app.use('/admin/:who', admin)
       app.get('/persons/:id', handler)
-      const { get, close } = await listen(app)
-      t.after(close)
+      const { get } = await serve(app)
       for (const path of paths) await get(path)
       return { seen, asked }
     }
 
-    it('names mounts as the app wrote them, with their parameters', async (t) => {
-      const { seen, asked } = await named(t, [
+    it('names mounts as the app wrote them, with their parameters', async () => {
+      const { seen, asked } = await named([
         ...['/users/ada.lovelace/tree', '/users/ada', '/teams/blue/grace%40navy.mil/tree', '/persons/LWB1-ADA'],
         ...['/users/users/tree'],
       ])
@@ -52,21 +51,21 @@ for (const [version, framework] of Object.entries({ 'Express 5': express, 'Expre
       assert.doesNotMatch(String(seen[4]), /users\/users/)
     })
 
-    it('shows nothing of a mount that it cannot name', async (t) => {
-      const { seen } = await named(t, ['/users/by/ada-lovelace/tree', '/admin/ada/secrets'])
+    it('shows nothing of a mount that it cannot name', async () => {
+      const { seen } = await named(['/users/by/ada-lovelace/tree', '/admin/ada/secrets'])
       assert.equal(seen.length, 2)
       for (const name of seen) assert.doesNotMatch(String(name), /ada|lovelace|secrets/, String(name))
     })
 
-    it('names no route where none would be reached', async (t) => {
-      const { asked } = await named(t, ['/nowhere', '/persons/1/2', '/users/%ff/tree'])
+    it('names no route where none would be reached', async () => {
+      const { asked } = await named(['/nowhere', '/persons/1/2', '/users/%ff/tree'])
       assert.deepEqual(asked, [undefined, undefined, undefined])
     })
   })
 }
 
 describe('routeAskedFor()', () => {
-  it('tries no more layers of the router than it may, mounts included', async (t) => {
+  it('tries no more layers of the router than it may, mounts included', async () => {
     const left: number[] = []
     const found: (string | undefined)[] = []
     const app = express()
@@ -79,8 +78,7 @@ describe('routeAskedFor()', () => {
     const inner = express.Router()
     for (let i = 0; i < 10; i++) inner.get(`/${i}`, (_req, res) => void res.end())
     app.use('/:area', inner)
-    const { get, close } = await listen(app)
-    t.after(close)
+    const { get } = await serve(app)
     for (const layers of ['12', '11', '3', '0']) await get('/a/9', { layers })
     await get(`/a/9${'/'.repeat(2_000)}`, { layers: '12' })
     assert.deepEqual(found, ['GET /:area/9', undefined, undefined, undefined, undefined])

@@ -14,8 +14,9 @@ import type { Snapshot } from '../../lib/dashboard/snapshot'
 import type { ShownSubject } from '../../lib/dashboard/subjects'
 import { manualClock } from '../../lib/testing'
 import { startCluster } from '../support/cluster'
-import { freePort, startRedis } from '../support/redis'
+import { freePort, redisOfTest, startRedis } from '../support/redis'
 import { startSentinelGroup } from '../support/sentinel'
+import { serve } from '../support/serve'
 import { until } from '../support/until'
 
 const open: RequestHandler = (_req, _res, next) => next()
@@ -25,12 +26,14 @@ interface Given extends Partial<DashboardOptions> {
   readonly store?: ThrottleStore
   readonly routes?: ThrottleOptions['routes']
   readonly clock?: Clock
+  readonly limitMs?: number
 }
 
 /** An API whose dashboard stands at /admin/throttle. */
-async function start(t: TestContext, { store, routes = {}, clock = systemClock, ...options }: Given = {}) {
+async function start(t: TestContext, given: Given = {}) {
+  const { store, routes = {}, clock = systemClock, limitMs = 1_000, ...options } = given
   const app = express()
-  const terms = { limitMs: 1_000, windowMs: 3_600_000, subject: who, routes, clock }
+  const terms = { limitMs, windowMs: 3_600_000, subject: who, routes, clock }
   const throttled = throttle({ ...terms, ...(store && { store }) })
   const dashboard = throttleDashboard(throttled, { guard: open, ...options })
   app.use(cors({ origin: true, credentials: true }))
@@ -42,15 +45,8 @@ async function start(t: TestContext, { store, routes = {}, clock = systemClock, 
   }
   app.get('/api/slow/:ms', charge)
   app.get('/api/spend/:ms', charge)
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-  t.after(async () => {
-    void dashboard.close()
-    server.closeAllConnections()
-    server.close()
-    await throttled.close()
-  })
+  const { url: origin } = await serve(app)
+  t.after(() => Promise.all([dashboard.close(), throttled.close()]))
   const spend = async (name: string, ms: number) =>
     (await fetch(`${origin}/api/spend/${ms}`, { headers: { 'X-Who': name } })).status
   return { app, origin, at: `${origin}/admin/throttle`, spend, dashboard, throttled }
@@ -102,12 +98,10 @@ describe('throttleDashboard()', () => {
     ]) {
       assert.throws(make(options), /^TypeError: throttleDashboard needs a guard/)
     }
-    assert.throws(make({ guard: open, redis: 'redis://ada:hush@[' }), (err: Error) => {
-      return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
-    })
-    assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
-      return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
-    })
+    for (const redis of ['redis://ada:hush@[', 'http://ada:hush@localhost'])
+      assert.throws(make({ guard: open, redis }), (err: Error) => {
+        return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
+      })
     assert.throws(make({ guard: open, label: 'all' }), /label must be a function/)
     assert.throws(make({ guard: open, title: 7 }), /title must be a string; received 7/)
     assert.throws(make({ guard: 'hush' }), (err: Error) => !err.message.includes('hush'))
@@ -383,9 +377,8 @@ describe('throttleDashboard()', () => {
   })
 
   it('adds up the processes out of Redis, and says where it cannot', async (t) => {
-    const redis = await startRedis()
-    t.after(() => redis.stop())
-    const url = `redis://127.0.0.1:${redis.port}`
+    const redis = await redisOfTest(t)
+    const { url } = redis
     const one = await start(t, { store: redisStore(url), redis: url })
     const two = await start(t, { store: redisStore(url) })
     assert.deepEqual([await one.spend('ada', 300), await two.spend('ada', 400)], [200, 200])
@@ -423,9 +416,8 @@ describe('throttleDashboard()', () => {
   })
 
   it('names and resets those whom only other processes have served, where the store keeps their names', async (t) => {
-    const redis = await startRedis()
-    t.after(() => redis.stop())
-    const url = `redis://127.0.0.1:${redis.port}`
+    const redis = await redisOfTest(t)
+    const { url } = redis
     const other = await start(t, { store: redisStore(url, { keepSubjects: true }) })
     const one = await start(t, { store: redisStore(url, { keepSubjects: true }), redis: url })
     const renaming = { redis: url, label: (subject: string) => subject.split(':').pop() }
@@ -450,13 +442,9 @@ describe('throttleDashboard()', () => {
   })
 
   it('reads the top spenders of many subjects, some at a time, and whoever is looked for', async (t) => {
-    const redis = await startRedis()
-    const admin = new Redis(redis.port)
-    t.after(() => {
-      admin.disconnect()
-      return redis.stop()
-    })
-    const url = `redis://127.0.0.1:${redis.port}`
+    const { port, url } = await redisOfTest(t)
+    const admin = new Redis(port)
+    t.after(() => admin.disconnect())
     const other = await start(t, { store: redisStore(url) })
     assert.deepEqual([await other.spend('ada', 1), await other.spend('grace', 900)], [200, 200])
     const record = `tollgate:w4:{${hashOf('ada')}}:3600000000:default`
@@ -507,8 +495,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('needs few rights in Redis, and says where one lacks', async (t) => {
-    const redis = await startRedis()
-    t.after(() => redis.stop())
+    const redis = await redisOfTest(t)
     const admin = new Redis(redis.port)
     const rights = ['+scan', '+hgetall', '+time', '+info', '+select', '+ping']
     const user = ['SETUSER', 'watcher', 'on', '>hush', '~tollgate:*', 'resetchannels', '-@all']
@@ -536,36 +523,19 @@ describe('throttleDashboard()', () => {
 
   it('keeps a bounded number of subjects and routes, those that matter', async (t) => {
     const clock = manualClock(Date.UTC(2026, 0, 1))
-    const app = express()
-    const throttled = throttle({ limitMs: 10_000, windowMs: 3_600_000, clock, subject: who })
-    const dashboard = throttleDashboard(throttled, { guard: open })
-    t.after(() => dashboard.close())
-    app.use('/admin', dashboard)
-    app.use(throttled)
-    for (let i = 0; i < 250; i++) app.get(`/route-${i}`, (_req, res) => void res.end())
-    app.get('/spend', (req, res) => {
-      budgetOf(req).charge(who(req) === 'big' ? 5_000 : 1)
-      res.end()
-    })
-    const server = app.listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-    const ask = (path: string, name: string) => fetch(origin + path, { headers: { 'X-Who': name } })
-    await ask('/spend', 'big')
+    const { app, at, origin, spend } = await start(t, { clock, limitMs: 10_000 })
+    for (let i = 0; i < 250; i++) app.get(`/api/route-${i}`, (_req, res) => void res.end())
+    await spend('big', 5_000)
     for (let i = 0; i < 2_100; i += 100) {
-      await Promise.all(Array.from({ length: 100 }, (_, n) => ask('/spend', `small-${i + n}`)))
+      await Promise.all(Array.from({ length: 100 }, (_, n) => spend(`small-${i + n}`, 1)))
     }
-    for (let i = 0; i < 250; i++) await ask(`/route-${i}`, 'big')
-    const { subjects, totals, routes } = await seen(`${origin}/admin`)
+    for (let i = 0; i < 250; i++) await fetch(`${origin}/api/route-${i}`, { headers: { 'X-Who': 'big' } })
+    const { subjects, totals, routes } = await seen(at)
     assert.ok(totals.subjects >= 1_000 && totals.subjects < 2_000, `${totals.subjects}`)
     assert.equal(subjects.length, 25)
     assert.equal(spentOf(subjects[0]), 5_000)
     assert.equal(routes.length, 20)
-    assert.equal(routes[0]?.route, 'GET /spend')
+    assert.equal(routes[0]?.route, 'GET /api/spend/:ms')
   })
 
   it('forgets routes that nobody asked for in five minutes: old ones do not hide new ones', async (t) => {
@@ -597,18 +567,10 @@ describe('throttleDashboard()', () => {
 
   it('ends its streams when it is closed, and after five minutes so that the guard is asked again', async (t) => {
     const clock = manualClock(Date.UTC(2026, 0, 1))
-    const throttled = throttle({ clock })
-    const dashboard = throttleDashboard(throttled, { guard: open })
-    const server = express().use(dashboard).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/events`
+    const { at, dashboard } = await start(t, { clock })
     let ended = 0
     const watch = async () => {
-      const answer = await fetch(url)
+      const answer = await fetch(`${at}/events`)
       void answer.text().then(() => ended++)
     }
     await watch()

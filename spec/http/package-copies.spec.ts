@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
 import * as first from '../../lib'
 import { PROTOCOL, noteCopy } from '../../lib/http/package-copies'
 import { devIssuer } from '../../lib/testing'
-import { listen } from '../support/serve'
+import { heard } from '../support/heard'
+import { serve } from '../support/serve'
 import { until } from '../support/until'
 
 const load = createRequire(__filename)
@@ -25,11 +25,8 @@ function copy(): typeof first {
   return loaded
 }
 
-async function serve(t: TestContext, ...handlers: RequestHandler[]) {
-  const app = express()
-  for (const handler of handlers) app.use(handler)
-  const { get, close } = await listen(app)
-  t.after(close)
+async function asking(...handlers: RequestHandler[]) {
+  const { get } = await serve(express().use(...handlers))
   return get
 }
 
@@ -37,23 +34,23 @@ const methods = () =>
   ['writeHead', 'write', 'end', 'destroy'].map((name) => Reflect.get(ServerResponse.prototype, name) as unknown)
 
 describe('copies of the package in one process', () => {
-  it('share the session that requireBearer() of one has found', async (t) => {
+  it('share the session that requireBearer() of one has found', async () => {
     const dev = devIssuer()
-    const get = await serve(t, first.requireBearer(dev.options), copy().throttle(), (req, res) => {
+    const get = await asking(first.requireBearer(dev.options), copy().throttle(), (req, res) => {
       res.send(req.throttle?.subject)
     })
     const { body } = await get('/', { authorization: `Bearer ${dev.token('ada')}` })
     assert.match(body, /^user:.*ada$/)
   })
 
-  it('share the meter, so that throttles of both charge a request', async (t) => {
+  it('share the meter, so that throttles of both charge a request', async () => {
     const terms = { subject: () => 'ada', windowMs: 86_400_000 }
     const throttled = [
       first.throttle({ ...terms, name: 'a' }),
       copy().throttle({ ...terms, name: 'b', limitMs: 1_000 }),
     ]
     const other = copy()
-    const get = await serve(t, first.processingTime(), ...throttled, other.processingTime(), (req, res) => {
+    const get = await asking(first.processingTime(), ...throttled, other.processingTime(), (req, res) => {
       other.budgetOf(req).charge(100)
       res.end()
     })
@@ -66,28 +63,24 @@ describe('copies of the package in one process', () => {
   })
 
   it('free what both hold when the client goes away', async (t) => {
-    let heldMs = 0
-    const hold = (message: unknown) => void (heldMs += (message as { holdMs: number }).holdMs)
-    const free = (message: unknown) => void (heldMs -= (message as { holdMs: number }).holdMs)
-    subscribe('express-tollgate:admitted', hold)
-    subscribe('express-tollgate:charged', free)
-    t.after(() => unsubscribe('express-tollgate:admitted', hold))
-    t.after(() => unsubscribe('express-tollgate:charged', free))
+    const [held, freed] = [heard<{ holdMs: number }>(t, 'admitted'), heard<{ holdMs: number }>(t, 'charged')]
+    const sum = (messages: typeof held) => messages.reduce((ms, { holdMs }) => ms + holdMs, 0)
+    const heldMs = () => sum(held) - sum(freed)
     const terms = { subject: () => 'ada', limitMs: 1_000, windowMs: 86_400_000 }
     const throttled = [first.throttle({ ...terms, name: 'a' }), copy().throttle({ ...terms, name: 'b' })]
-    const get = await serve(t, ...throttled, (_req, res) => {
-      assert.ok(heldMs > 500) // of both
+    const get = await asking(...throttled, (_req, res) => {
+      assert.ok(heldMs() > 500) // of both
       res.destroy()
     })
     await assert.rejects(get('/'))
-    await until(() => heldMs === 0)
+    await until(() => heldMs() === 0)
   })
 
-  it('leave the methods of Node’s responses as they are', async (t) => {
+  it('leave the methods of Node’s responses as they are', async () => {
     const before = methods()
     for (let i = 0; i < 10; i++) {
       const { processingTime } = reload('../../lib/http/measure/processing-time') as typeof first
-      const answer = await (await serve(t, processingTime()))('/')
+      const answer = await (await asking(processingTime()))('/')
       assert.ok(answer.number('x-processing-time') >= 0)
     }
     assert.deepEqual(methods(), before)

@@ -14,7 +14,7 @@ import express from 'express'
 import { throttle, throttleTest } from '../../lib'
 import { adviceMetrics, authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/serve'
+import { serve } from '../support/serve'
 
 it('throttleMetrics() counts requests by outcome, time, holds and outages, and never says who paid', async (t) => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
@@ -32,8 +32,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
     clock.advance(120)
     res.end()
   })
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
 
   await get('/work')
   await get('/throttled?processingTime=1000')
@@ -70,8 +69,7 @@ it('a meter that throws does not end the process: a warning says so', async (t) 
   const app = express()
     .use(throttle())
     .get('/', (_req, res) => void res.end())
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   const warned = once(process, 'warning')
   assert.equal((await get('/')).status, 200)
   const [warning] = (await warned) as [Error & { code: string }]
@@ -88,8 +86,7 @@ it('examples/grafana and docs/monitoring.md name metrics and labels that a Prome
   const app = express()
   app.get('/metrics', (req, res) => exporter.getMetricsRequestHandler(req, res))
   app.use(throttled).get('/', (_req, res) => void setTimeout(() => res.end(), 5))
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   for (let i = 0; i < 2; i++) await get('/')
   channel('express-tollgate:degraded').publish({})
   channel('express-tollgate:synced').publish({ window: 'default', latencyMs: 1 })

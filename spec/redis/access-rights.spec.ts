@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { Redis } from 'ioredis'
+import { before, describe, it, type TestContext } from 'node:test'
+import type { Redis } from 'ioredis'
 import { redisRevocations, redisStore } from '../../lib/index'
 import { redisOAuthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/inspect/redis-windows'
 import { seenProofs } from '../support/seen-proofs'
-import { type Server, startRedis } from '../support/redis'
+import { redisOfSuite } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
 
@@ -17,41 +17,38 @@ const RIGHTS = (/const commands =([\s\S]+?)\nawait/.exec(PAGE)?.[1] ?? '').match
 const READER = (/which only read\s*\| `([a-z ]+)`/.exec(PAGE)?.[1] ?? '').split(' ').map((command) => `+${command}`)
 
 describe('A Redis user with exactly the rights of docs/redis.md', () => {
-  let redis: Server
-  let admin: Redis
-  before(async () => {
-    redis = await startRedis()
-    admin = new Redis(redis.port, { db: 1 })
-  })
-  after(async () => {
-    admin.disconnect()
-    await redis.stop()
-  })
+  const own = redisOfSuite()
+  before(() => own.redis.select(1))
 
   async function user(name: string, rights: readonly string[]): Promise<string> {
-    await admin.call('ACL', 'SETUSER', name, 'on', '>secret', '~tollgate:*', 'resetchannels', '-@all', ...rights)
-    return `redis://${name}:secret@127.0.0.1:${redis.port}/1`
+    await own.redis.call('ACL', 'SETUSER', name, 'on', '>secret', '~tollgate:*', 'resetchannels', '-@all', ...rights)
+    return `redis://${name}:secret@127.0.0.1:${own.server.port}/1`
   }
 
   /** What was refused to the user since the log was emptied. */
   async function refused(): Promise<string[]> {
-    const log = (await admin.call('ACL', 'LOG')) as string[][]
+    const log = (await own.redis.call('ACL', 'LOG')) as string[][]
     const objects = log.map((entry) => String(entry[entry.indexOf('object') + 1]))
     return objects.filter((object) => !object.startsWith('client')) // ioredis says its name where it may
   }
 
   async function called(): Promise<string[]> {
-    return [...(await admin.info('commandstats')).matchAll(/cmdstat_(\w+):/g)].map((match) => `+${match[1]}`)
+    return [...(await own.redis.info('commandstats')).matchAll(/cmdstat_(\w+):/g)].map((match) => `+${match[1]}`)
   }
 
   it('can do what every store does, and needs each of them', async (t) => {
     const warn = t.mock.method(console, 'warn', () => undefined)
-    await admin.zadd('tollgate:{revoked}:over', '1', 'long-over') // is cleared away
+    await own.redis.zadd('tollgate:{revoked}:over', '1', 'long-over') // is cleared away
     const url = await user('app', RIGHTS)
-    await admin.call('ACL', 'LOG', 'RESET')
-    await admin.config('RESETSTAT')
+    await own.redis.call('ACL', 'LOG', 'RESET')
+    await own.redis.config('RESETSTAT')
 
-    await Promise.all([useThrottle(t, url, admin), useRevocations(t, url), useProofs(t, url), useOAuthStore(t, url)])
+    await Promise.all([
+      useThrottle(t, url, own.redis),
+      useRevocations(t, url),
+      useProofs(t, url),
+      useOAuthStore(t, url),
+    ])
 
     assert.deepEqual(await refused(), [])
     assert.equal(warn.mock.callCount(), 0, 'without INFO ioredis prints a line')
@@ -61,12 +58,12 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
       RIGHTS.filter((right) => !used.includes(right)),
       [],
     )
-    for (const key of await admin.keys('*')) assert.ok(key.startsWith('tollgate:'), key)
+    for (const key of await own.redis.keys('*')) assert.ok(key.startsWith('tollgate:'), key)
   })
 
   it('can read what dashboard and top show by fewer rights', async (t) => {
-    await useThrottle(t, await user('app', RIGHTS), admin)
-    await admin.call('ACL', 'LOG', 'RESET')
+    await useThrottle(t, await user('app', RIGHTS), own.redis)
+    await own.redis.call('ACL', 'LOG', 'RESET')
     const windows = await redisWindows(await user('reader', [...READER, '+select']), 'tollgate:')
     t.after(() => windows.close())
     const { windows: found, processes } = await windows.read()

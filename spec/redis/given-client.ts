@@ -4,6 +4,7 @@ import { redisStore } from '../../lib/index'
 import type { RedisClient } from '../../lib/redis/redis-client'
 import { type Server, startRedis } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
+import { ready } from '../support/ready'
 import { until } from '../support/until'
 
 /** A Cluster of one node, or of two of which the first keeps the slots up to this one. */
@@ -55,7 +56,7 @@ export async function sharesWindows(t: TestContext, client: Given): Promise<void
     await throttledApp(t, { ...options, store: redisStore(client) }),
     await throttledApp(t, { ...options, store: redisStore(client) }),
   ]
-  await Promise.all([one.throttled.ready(), other.throttled.ready()])
+  await ready(one.throttled, other.throttled)
   await one.ask('ada', 3_000)
   await until(async () => Number((await other.throttled.usage('ada'))[0]?.spentMs) >= 3_000)
 }

@@ -5,8 +5,10 @@ import { describe, it, type TestContext } from 'node:test'
 import { Cluster, Redis } from 'ioredis'
 import { redisStore, throttle } from '../../lib/index'
 import { startSentinel } from '../support/sentinel'
+import { warned } from '../support/heard'
 import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
+import { ready } from '../support/ready'
 import { until } from '../support/until'
 import { CLUSTER_OPTIONS, guardedServersOfSuite, sharesWindows, startNodes } from './given-client'
 import { insideOf } from '../../lib/throttle/store/store'
@@ -73,10 +75,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       t.after(() => Promise.all(servers.map((each) => each.stop())))
       const server = await start(t, servers)
       servers.push(server)
-      const said: string[] = []
-      const heard = ({ message }: Error) => message.includes(`:${server.port} `) && said.push(message)
-      process.on('warning', heard)
-      t.after(() => process.off('warning', heard))
+      const said = warned(t)
       const store = redisStore(`redis://127.0.0.1:${server.port}`)
       const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
       const throttled = throttle({ store })
@@ -84,7 +83,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       await assert.rejects(throttled.ready(), says)
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount() > beats + 4)
-      assert.equal(said.length, 1)
+      assert.equal(said.filter((message) => message.includes(`:${server.port} `)).length, 1)
       const proofs = seenProofs(`redis://127.0.0.1:${server.port}`)
       t.after(() => proofs.close())
       if (name !== 'a server without a free connection') await assert.rejects(async () => proofs.note('a', 60, 0), says)
@@ -148,7 +147,7 @@ describe('redisStore() given a client whose password changes while the process r
     t.after(() => client.disconnect())
     const throttled = throttle({ store: redisStore(client), name: `rotated ${server.port}` })
     t.after(() => throttled.close())
-    await throttled.ready()
+    await ready(throttled)
     const admin = new Redis(server.port, { password: 'secret' })
     for (const password of ['second', 'third', 'secret']) {
       await admin.config('SET', 'requirepass', password)

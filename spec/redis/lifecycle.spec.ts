@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
-import { type Server, freePort, startRedis } from '../support/redis'
+import { describe, it } from 'node:test'
+import { databaseOfSuite, freePort } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
 import { until } from '../support/until'
 
 const LIB = join(process.cwd(), 'lib')
-let redis: Server
-before(async () => void (redis = await startRedis()))
-after(() => redis.stop())
+const own = databaseOfSuite()
 
 /** Runs a script in a process of its own until that ends by itself, and says what it printed. */
 function run(script: string): Promise<string> {
@@ -25,11 +23,10 @@ function run(script: string): Promise<string> {
     })
   })
 }
-const url = () => `redis://127.0.0.1:${redis.port}`
 
 describe('a script with a store and no server', { concurrency: 2 }, () => {
   it('ends by itself though its throttle was not closed', async () => {
-    assert.equal(await run(`throttle({ store: redisStore('${url()}') }); console.log('made')`), 'made\n')
+    assert.equal(await run(`throttle({ store: redisStore('${own.url}') }); console.log('made')`), 'made\n')
   })
 
   it('ends by itself while it is connected, and while Redis is down', async () => {
@@ -39,21 +36,21 @@ describe('a script with a store and no server', { concurrency: 2 }, () => {
       redisRevocations('${to}')
       await new Promise((resolve) => setTimeout(resolve, 1_500))
       console.log('waited')`
-    assert.deepEqual(await Promise.all([run(script(url())), run(script(down))]), ['waited\n', 'waited\n'])
+    assert.deepEqual(await Promise.all([run(script(own.url)), run(script(down))]), ['waited\n', 'waited\n'])
   })
 
   it('gets the answers that it waits for', async () => {
     const script = `
-      const throttled = throttle({ store: redisStore('${url()}') })
+      const throttled = throttle({ store: redisStore('${own.url}') })
       await throttled.ready()
       // A first answer may come late on a busy machine: then the store is down until the next heartbeat.
       while ((await throttled.usage('ada'))[0].degraded) await new Promise((resolve) => setTimeout(resolve, 20))
       console.log('shared')
       await throttled.reset('ada')
-      const store = oauth.redisOAuthStore('${url()}')
+      const store = oauth.redisOAuthStore('${own.url}')
       await store.set('key', 'value', 60_000)
-      console.log(await store.get('key'), await redisProofs('${url()}').note('proof', 60, 0))
-      const revocations = redisRevocations('${url()}')
+      console.log(await store.get('key'), await redisProofs('${own.url}').note('proof', 60, 0))
+      const revocations = redisRevocations('${own.url}')
       await revocations.ready()
       await revocations.revokeToken('https://as.test', 'id')
       await throttled.close()

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
 import { redisOAuthStore } from '../../lib/oauth/index'
+import { warned } from '../support/heard'
 import { seenProofs } from '../support/seen-proofs'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -71,16 +72,6 @@ const MEANWHILE = {
   closed: "Until it answers, requests get 503 (onOutage: 'closed')",
 }
 
-function warnings(t: TestContext): string[] {
-  const said: string[] = []
-  const listener = (warning: Error & { code?: string }) => {
-    if (warning.code?.startsWith('TOLLGATE_')) said.push(warning.message)
-  }
-  process.on('warning', listener)
-  t.after(() => process.off('warning', listener))
-  return said
-}
-
 const rejection = (promise: Promise<unknown>) =>
   promise.then(
     () => assert.fail('it did not reject'),
@@ -92,7 +83,7 @@ describe('throttle() over a Redis that cannot be used', () => {
     const onOutage = i % 2 === 0 ? 'local' : 'closed'
     it(`says of ${name} where, why, what happens now (${onOutage}) and what to do, once, and so does ready()`, async (t) => {
       const to = await url()
-      const all = warnings(t)
+      const all = warned(t)
       const store = redisStore(to)
       const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
       const throttled = throttle({ store, onOutage })
@@ -192,7 +183,7 @@ describe('redisRevocations() whose user may not write', () => {
     t.after(() => admin.disconnect())
     const commands = ['+evalsha', '+eval', '+info', '+zscore', '+zrangebyscore']
     await admin.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~tollgate:*', 'resetchannels', '-@all', ...commands)
-    const said = warnings(t)
+    const said = warned(t)
     const revocations = redisRevocations(`redis://reader:secret@127.0.0.1:${open.port}`)
     t.after(() => revocations.close())
     await revocations.ready()

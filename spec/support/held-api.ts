@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { type Socket, connect } from 'node:net'
 import type { TestContext } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import { type ThrottleOptions, throttle } from '../../lib/index'
 import { manualClock } from '../../lib/testing'
-import { listen } from './serve'
+import { connected, serve } from './serve'
 import { until } from './until'
 
 export interface Handling {
@@ -20,14 +18,10 @@ export async function heldApi(t: TestContext, options: ThrottleOptions = {}) {
   const running: Handling[] = []
   let asked = 0
   app.use((req, res) => void (req.query.quick === undefined ? running.push({ req, res }) : res.end()))
-  const { port, server, url, close } = await listen(app)
+  const { port, server, url } = await serve(app)
   server.on('request', () => asked++)
-  t.after(close)
-  const open = async (path: string, fields = '', method = 'GET'): Promise<Socket & { text: string }> => {
-    const socket = Object.assign(connect(port, '127.0.0.1'), { text: '' })
-    t.after(() => socket.destroy())
-    socket.on('error', () => undefined).on('data', (data: Buffer) => (socket.text += data.toString('latin1')))
-    await once(socket, 'connect')
+  const open = async (path: string, fields = '', method = 'GET') => {
+    const socket = await connected(t, port)
     const heard = asked + 1
     socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`)
     await until(() => asked === heard)

@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { type RequestListener, type Server, type ServerOptions, createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { after } from 'node:test'
+import { type AddressInfo, type Socket, connect } from 'node:net'
+import { type TestContext, after } from 'node:test'
 
 export interface Listening {
   readonly url: string
@@ -55,6 +56,15 @@ export async function get(url: string, headers: Record<string, string> = {}): Pr
   const body = await response.text()
   const number = (field: string) => Number(response.headers.get(field) ?? NaN)
   return { status: response.status, headers: response.headers, body, number }
+}
+
+/** A client's connection, which is cut when the test ends. `text` is what it has received. */
+export async function connected(t: Pick<TestContext, 'after'>, port: number): Promise<Socket & { text: string }> {
+  const socket = Object.assign(connect(port, '127.0.0.1'), { text: '' })
+  t.after(() => socket.destroy())
+  socket.on('error', () => undefined).on('data', (data: Buffer) => (socket.text += data.toString('latin1')))
+  await once(socket, 'connect')
+  return socket
 }
 
 function raw(port: number, request: string | Buffer): Promise<string> {

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test'
 import express from 'express'
 import { type Throttle, type ThrottleOptions, throttle, throttleTest } from '../../lib/index'
-import { type Answer, listen } from './serve'
-import { until } from './until'
+import { ready } from './ready'
+import { type Answer, serve } from './serve'
 
 export interface ThrottledApp {
   readonly throttled: Throttle
@@ -18,11 +18,8 @@ export async function throttledApp(t: TestContext, options: ThrottleOptions): Pr
   const throttled = throttle({ subject: (req) => req.get('X-User'), ...options })
   const app = express().use(throttled)
   app.get('/', throttleTest())
-  const { get, close } = await listen(app)
-  t.after(async () => {
-    await close()
-    await throttled.close()
-  })
-  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+  const { get } = await serve(app)
+  t.after(() => throttled.close())
+  await ready(throttled)
   return { throttled, ask: (user, ms = 0, headers) => get(`/?processingTime=${ms}`, { 'X-User': user, ...headers }) }
 }

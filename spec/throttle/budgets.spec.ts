@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
-import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf } from './spec-budgets'
+import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf, openBudgets } from './spec-budgets'
 import { SpecRequest } from './spec-request'
 
 /** A subject comes a second after the request before. */
-async function come({ ask, start, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
+async function come({ begin, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
   for (let i = 0; i < 20; i++) await settle(50)
-  const asked = ask(priceUs)
-  await settle()
-  start(asked).finish(now())
+  const asked = await begin(priceUs)
+  asked.finish(now())
 }
 
 describe('Budgets over a store', () => {
   /** Twenty requests come one after the other; at the next tick the store grants as much time ahead. */
   async function granted() {
-    const t = budgetsOf()
-    await t.settle()
+    const t = await openBudgets()
     for (let i = 0; i < 20; i++) {
-      const asked = t.ask(1_000)
-      await t.settle()
-      t.start(asked).finish(t.now())
+      const asked = await t.begin(1_000)
+      asked.finish(t.now())
     }
     await t.settle(TICK_MS)
     const { grant } = t.budgets.account('ada', t.now())
@@ -36,8 +33,7 @@ describe('Budgets over a store', () => {
   })
 
   it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
-    const t = budgetsOf()
-    await t.settle()
+    const t = await openBudgets()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
     const before = t.server.reports.length
     for (let i = 0; i < 2; i++) await come(t, 1_000)
@@ -51,8 +47,7 @@ describe('Budgets over a store', () => {
     ['nothing where more than half of the places are', 1_000, { running: 20, runsForUs: WINDOW_US }, [0, 0]],
   ] as const)
     it(`asks ahead for a subject that comes again: ${title}`, async () => {
-      const t = budgetsOf()
-      await t.settle()
+      const t = await openBudgets()
       t.other(others)
       for (let i = 0; i < 2; i++) await come(t, priceUs)
       const { askedAheadUs, askedAheadPlaces } = t.server.reports.at(-1) as Report
@@ -68,8 +63,7 @@ describe('Budgets over a store', () => {
   })
 
   it('starts nothing from a grant while a report gives it up', async () => {
-    const t = budgetsOf()
-    await t.settle()
+    const t = await openBudgets()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
     void t.budgets.refresh('ada')
     t.clock.advance(0)
@@ -84,29 +78,26 @@ describe('Budgets over a store', () => {
   })
 
   it('reports no request from a standing grant while it runs within its price', async () => {
-    const { ask, start, settle, now, server } = budgetsOf()
+    const { ask, start, settle, now, server, pass } = budgetsOf()
     const come = async () => {
-      for (let i = 0; i < 40; i++) await settle(25)
+      await pass(1_000)
       const asked = ask(200_000, 60 * LIMIT_US)
       await settle()
       return start(asked)
     }
     for (let i = 0; i < 2; i++) (await come()).finish(now())
-    for (let i = 0; i < 40; i++) await settle(25)
+    await pass(1_000)
     const before = server.reports.length
     const hold = await come()
-    for (let i = 0; i < 7; i++) await settle(25)
+    await pass(175)
     hold.finish(now())
     assert.equal(server.reports.length, before)
   })
 
   it('reports a request once while it runs within its price', async () => {
-    const { ask, start, settle, server } = budgetsOf()
-    await settle()
-    const asked = ask(LIMIT_US / 2)
-    await settle()
-    start(asked)
-    for (let i = 0; i < 16; i++) await settle(25)
+    const { server, pass, begin } = await openBudgets()
+    await begin(LIMIT_US / 2)
+    await pass(400)
     assert.equal(server.reports.length, 1)
   })
 
@@ -127,11 +118,8 @@ describe('Budgets over a store', () => {
   })
 
   it('lets in who waits as soon as a request ends, without a tick', async () => {
-    const { ask, start, settle, now } = budgetsOf()
-    await settle()
-    const first = ask(LIMIT_US)
-    await settle()
-    const hold = start(first)
+    const { ask, settle, now, begin } = await openBudgets()
+    const hold = await begin(LIMIT_US)
     const waits = ask(LIMIT_US / 2, LIMIT_US, 5_000_000)
     await settle(10)
     assert.equal(waits.end, undefined)
@@ -141,8 +129,7 @@ describe('Budgets over a store', () => {
   })
 
   it('asks for a request that came while a report was under way as soon as that is answered', async () => {
-    const { ask, settle, clock } = budgetsOf()
-    await settle()
+    const { ask, settle, clock } = await openBudgets()
     const first = ask(1_000)
     clock.advance(0) // it is sent
     const second = ask(1_000)
@@ -151,22 +138,20 @@ describe('Budgets over a store', () => {
   })
 
   it('starts as many of a line at once as there are places', async () => {
-    const { ask, settle } = budgetsOf()
-    await settle()
+    const { ask, settle } = await openBudgets()
     const line = Array.from({ length: 40 }, () => ask(1_000, LIMIT_US, 5_000_000))
     await settle()
     assert.equal(line.filter(({ hasBegun }) => hasBegun).length, 32)
   })
 
   it('tells at a tick that a request is over which ended long before it should have', async () => {
-    const { ask, settle, budgets, server, now } = budgetsOf()
-    await settle()
+    const { ask, settle, budgets, server, now, pass } = await openBudgets()
     const asked = [ask(1_000)]
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     asked.push(ask(1_000)) // while the time of the first stands still
     await settle()
     for (const each of asked) each.finish(now()) // within the tolerance
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     const { id, number } = budgets.account('ada', now())
     const fields = [...(server.model.hash(id, number)?.fields.values() ?? [])]
     assert.deepEqual(
@@ -176,24 +161,22 @@ describe('Budgets over a store', () => {
   })
 
   it('tells at a tick that a request is over beside one that runs on', async () => {
-    const { ask, start, settle, now, other } = budgetsOf()
-    await settle()
+    const { ask, start, settle, now, other, pass } = await openBudgets()
     const [long, short] = [ask(LIMIT_US / 2), ask(10_500)] // no more is granted ahead
     await settle()
     start(long)
     start(short).finish(now() + 1_000) // within the tolerance
-    for (let i = 0; i < 6; i++) await settle(25)
+    await pass(150)
     assert.equal(other({}).figures?.running, 1)
   })
 
   it('tells at a tick that a request was written off, and a reset', async () => {
-    const { ask, start, settle, budgets, now, other } = budgetsOf()
-    await settle()
+    const { ask, start, settle, budgets, now, other, pass } = await openBudgets()
     other({ strain: 400, past: 'news' })
     const asked = ask(LIMIT_US / 2)
     await settle()
     budgets.writeOff(start(asked).hold, now())
-    for (let i = 0; i < 6; i++) await settle(25)
+    await pass(150)
     assert.equal(other({ seq: 2 }).figures?.unseen, LIMIT_US / 4)
     void budgets.reset(asked.hold.account)
     await settle()
@@ -202,29 +185,27 @@ describe('Budgets over a store', () => {
   })
 
   it('asks again after two seconds about a subject that it refuses: another process may have reset it', async () => {
-    const { ask, settle, other } = budgetsOf()
-    await settle()
+    const { ask, settle, other, pass } = await openBudgets()
     other({ used: 2 * LIMIT_US })
     const asked = ask(1_000)
     await settle()
     assert.equal(asked.end, 'spent')
     other({ seq: 2 })
     assert.equal(ask(1_000).end, 'spent')
-    for (let i = 0; i < 80; i++) await settle(25)
+    await pass(2_000)
     const again = ask(1_000)
     await settle()
     assert.ok(again.hasBegun)
   })
 
   it('asks ten times a second at most for a line whose record cannot be read', async () => {
-    const { ask, start, settle, server } = budgetsOf()
-    await settle()
+    const { ask, start, settle, server, pass } = await openBudgets()
     server.isDamaged = true
     const asked = ask(LIMIT_US)
     await settle()
     start(asked) // by this process's own figures
     const waits = ask(LIMIT_US, LIMIT_US, 5_000_000)
-    for (let i = 0; i < 36; i++) await settle(25)
+    await pass(900)
     assert.equal(waits.end, undefined)
     assert.ok(server.reports.length <= 20, `${server.reports.length} reports`)
   })
@@ -234,8 +215,7 @@ describe('Budgets over a store', () => {
     other({ used: 1_000 })
     budgets.account('eve') // accounts are looked at, to let go of them, every 100 ms from now on
     await settle(50)
-    let answers = () => {}
-    server.heldUp = new Promise((resolve) => (answers = resolve))
+    const answers = server.holdUp()
     for (const subject of ['bob', 'carl']) {
       void budgets.refresh(subject)
       await settle()
@@ -248,10 +228,8 @@ describe('Budgets over a store', () => {
   })
 
   it('takes an answer that comes while the event loop is blocked for no outage', async () => {
-    const { ask, settle, budgets, server, now, stall, clock } = budgetsOf()
-    await settle()
-    let answers = () => {}
-    server.heldUp = new Promise((resolve) => (answers = resolve))
+    const { ask, settle, budgets, server, now, stall, clock } = await openBudgets()
+    const answers = server.holdUp()
     const asked = ask(1_000)
     await settle()
     stall(500)
@@ -264,10 +242,8 @@ describe('Budgets over a store', () => {
   })
 
   it('starts nothing from the answer to a report that was given up', async () => {
-    const { ask, settle, budgets, server, start, now } = budgetsOf()
-    await settle()
-    let letGo = () => {}
-    server.heldUp = new Promise((resolve) => (letGo = resolve))
+    const { ask, settle, budgets, server, start, now } = await openBudgets()
+    const letGo = server.holdUp()
     const asked = ask(1_000)
     for (let i = 0; i < 15; i++) await settle(5)
     start(asked) // by this process's own figures
@@ -278,40 +254,33 @@ describe('Budgets over a store', () => {
   })
 
   it('prices those who wait anew with each report', async () => {
-    const { ask, start, settle } = budgetsOf()
-    await settle()
-    const first = ask(LIMIT_US / 2)
-    await settle()
-    start(first)
+    const { ask, settle, pass, begin } = await openBudgets()
+    await begin(LIMIT_US / 2)
     let priceUs = LIMIT_US
     const waits = ask(() => priceUs, LIMIT_US, 5_000_000)
     await settle()
     assert.equal(waits.end, undefined)
     priceUs = 1_000
-    for (let i = 0; i < 8; i++) await settle(25)
+    await pass(200)
     assert.ok(waits.hasBegun)
   })
 
   it('counts no more than four years, whatever is charged', async () => {
-    const { settle, budgets, now, other, ask, start } = budgetsOf()
-    await settle()
-    const asked = ask(0)
-    await settle()
-    const { hold } = start(asked)
+    const { budgets, now, other, ask, pass, begin } = await openBudgets()
+    const { hold } = await begin(0)
     budgets.finish(hold, now())
     const dayUs = 86_400_000_000
     for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void budgets.charge(hold, us)
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     assert.equal(other({}).figures?.used, 2 ** 47)
     assert.equal(ask(1).end, 'spent')
     void budgets.reset(hold.account)
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     assert.equal(other({ seq: 2 }).figures?.used, 0)
   })
 
   it('tells the strain that another process reported', async () => {
-    const { ask, settle, server, other } = budgetsOf()
-    await settle()
+    const { ask, settle, server, other } = await openBudgets()
     other({ strain: 400 })
     ask(1_000)
     await settle()
@@ -321,31 +290,27 @@ describe('Budgets over a store', () => {
   })
 
   it('tells waits for clients while they go on', async () => {
-    const { ask, start, settle, server, now } = budgetsOf()
-    await settle()
-    const first = ask(LIMIT_US / 2)
-    await settle()
-    start(first).awaitClient(now())
-    for (let i = 0; i < 12; i++) await settle(25)
+    const { server, now, pass, begin } = await openBudgets()
+    const first = await begin(LIMIT_US / 2)
+    first.awaitClient(now())
+    await pass(300)
     assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
   })
 
   it('keeps the hold of a request that waits for its client, though time ahead is granted beside it', async () => {
-    const t = budgetsOf()
-    await t.settle()
-    const waiting = t.ask(LIMIT_US / 4)
-    await t.settle()
-    t.start(waiting).awaitClient(t.now())
+    const t = await openBudgets()
+    const waiting = await t.begin(LIMIT_US / 4)
+    waiting.awaitClient(t.now())
     for (let i = 0; i < 2; i++) await come(t, 1_000)
     const { grant } = t.budgets.account('ada', t.now())
     assert.ok(grant.isStanding && grant.us > 0, JSON.stringify(grant))
-    for (let passed = 0; passed < PARKED_US + 2 * GRACE_US; passed += 25_000) await t.settle(25)
+    await t.pass((PARKED_US + 2 * GRACE_US) / 1_000)
     const { figures } = t.other({ neededUs: LIMIT_US, count: 1, firstNeededUs: LIMIT_US })
     assert.deepEqual([figures?.used, figures?.held], [0, LIMIT_US / 4])
   })
 
   it('excuses its share of the cap for waits, and tells them when half of that is used', async () => {
-    const { ask, start, settle, budgets, server, now } = budgetsOf({ living: 4 })
+    const { ask, start, settle, budgets, server, now, pass } = budgetsOf({ living: 4 })
     await settle(1_500) // a heartbeat tells that four live
     const capUs = 400_000
     const first = ask(1_000, LIMIT_US, 0, capUs)
@@ -359,27 +324,24 @@ describe('Budgets over a store', () => {
     const told = server.reports.at(-1)?.excused ?? 0
     assert.ok(told >= capUs / 8, `${told} µs were told`)
     server.isDown = true // nothing more is heard of the others
-    for (let i = 0; i < 40; i++) await settle(25)
+    await pass(1_000)
     budgets.account('ada', now())
     const most = told + (capUs - told) / 4
     assert.ok(own.excusedUs(now()) <= most + 30_000, `${own.excusedUs(now())} µs, share ${most}`)
   })
 
   it('excuses no waits for clients once other processes have excused the cap', async () => {
-    const { ask, start, settle, budgets, now, other } = budgetsOf()
-    await settle()
+    const { budgets, now, other, pass, begin } = await openBudgets()
     const capUs = 400_000
     other({ excused: capUs })
-    const asked = ask(1_000, LIMIT_US, 0, capUs)
-    await settle()
-    start(asked).awaitClient(now())
-    for (let i = 0; i < 12; i++) await settle(25)
+    const asked = await begin(1_000, LIMIT_US, 0, capUs)
+    asked.awaitClient(now())
+    await pass(300)
     assert.ok(budgets.account('ada', now()).own.excusedUs(now()) < 10_000)
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
-    const { ask, settle, other, now } = budgetsOf()
-    await settle()
+    const { ask, settle, other, now, pass } = await openBudgets()
     const { figures } = other({ askedAheadUs: LIMIT_US, askedAheadPlaces: 2 })
     assert.equal(figures?.ahead, LIMIT_US / 2)
     const first = ask(1_000)
@@ -387,16 +349,15 @@ describe('Budgets over a store', () => {
     first.start(now()).finish(now() + 1_000)
     let priceUs = LIMIT_US * 0.75
     const waits = ask(() => priceUs, LIMIT_US, 5_000_000)
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     assert.ok(!waits.hasBegun, 'it would fit but for that time')
     priceUs = LIMIT_US
-    for (let i = 0; i < 12; i++) await settle(25)
+    await pass(300)
     assert.ok(waits.hasBegun)
   })
 
   it("enters the window that is open by the server's clock where its own is late", async () => {
-    const { ask, settle, budgets, server, now, clock } = budgetsOf()
-    await settle()
+    const { ask, settle, budgets, server, now, clock } = await openBudgets()
     const { id, number, end } = budgets.account('ada', now())
     server.aheadUs = Math.ceil(end - clock.date() * 1_000) + 1_000
     const asked = ask(1_000)
@@ -421,8 +382,7 @@ describe('Budgets over a store', () => {
   }
 
   it('tells a server its last figures also where it counts as down', async () => {
-    const { budgets, server, settle, now, ask } = budgetsOf()
-    await settle()
+    const { budgets, server, settle, now, ask } = await openBudgets()
     const { hold } = ask(0)
     await settle()
     budgets.finish(hold, now())
@@ -438,53 +398,44 @@ describe('Budgets over a store', () => {
   })
 
   it('counts a closed process once where the answer to its closing report is lost', async () => {
-    const t = budgetsOf()
-    await t.settle()
-    const asked = t.ask(10_000)
-    await t.settle()
-    t.start(asked).finish(t.now() + 20_000)
+    const t = await openBudgets()
+    const asked = await t.begin(10_000)
+    asked.finish(t.now() + 20_000)
     await t.settle(2 * TICK_MS)
     t.server.losesAnswers = true
     assert.deepEqual(await closed(t), [20_000, 20_000])
   })
 
   it('counts a closed process once where a report that was given up is done after all', async () => {
-    const t = budgetsOf()
-    await t.settle()
+    const t = await openBudgets()
     t.server.losesAnswers = true
     const asked = t.ask(10_000)
-    for (let i = 0; i < 4; i++) await t.settle(25)
+    await t.pass(100)
     t.start(asked).finish(t.now() + 20_000)
     const given = () => t.server.reports.find(({ used }) => used > 0)
     for (let i = 0; i < 40 && given() === undefined; i++) await t.settle(25)
     t.server.losesAnswers = false
-    for (let i = 0; i < 40; i++) await t.settle(25)
+    await t.pass(1_000)
     assert.deepEqual(await closed(t, given()), [20_000, 20_000])
   })
 
   it('goes back to an earlier window where the clock of the server is set back by more than half of one', async () => {
-    const { ask, start, settle, budgets, server, now } = budgetsOf()
-    await settle()
-    const first = ask(LIMIT_US)
-    await settle()
-    start(first).finish(now() + 2 * LIMIT_US)
+    const { settle, budgets, server, now, begin } = await openBudgets()
+    const first = await begin(LIMIT_US)
+    first.finish(now() + 2 * LIMIT_US)
     await settle(200)
     const { number } = budgets.account('ada', now())
     server.aheadUs = -10 * WINDOW_US
     for (let ms = 0; ms < 1_000; ms += 50) await settle(50) // a heartbeat
-    const again = ask(1_000)
-    await settle()
-    start(again)
+    await begin(1_000)
     assert.ok(budgets.account('ada', now()).number < number)
     assert.ok(budgets.account('ada', now()).endsInUs(now()) <= WINDOW_US)
   })
 
   it('stays in the window that it has entered where the clock of the server is set back by less', async () => {
-    const { ask, start, settle, budgets, server, now, clock } = budgetsOf()
-    await settle()
-    const first = ask(LIMIT_US)
-    await settle()
-    start(first).finish(now() + 2 * LIMIT_US)
+    const { ask, start, settle, budgets, server, now, clock, begin } = await openBudgets()
+    const first = await begin(LIMIT_US)
+    first.finish(now() + 2 * LIMIT_US)
     await settle(200)
     const { number, end } = budgets.account('ada', now())
     const toEndMs = Math.ceil(end / 1_000 - clock.date())
@@ -515,9 +466,17 @@ describe('Budgets over a store, in the window that follows', () => {
       assert.equal(other({ carries: true }).figures?.carried, LIMIT_US / 100)
     })
 
-  it('leave their places to requests of other processes that run on, and are not heard of yet', async () => {
-    const { ask, settle, other, nearEnd } = budgetsOf()
+  it('let fewer run by what the user took in another process', async () => {
+    const { ask, settle, other, nearEnd } = await openBudgets()
+    other({ used: 8 * LIMIT_US })
+    await nearEnd(100)
+    const asked = Array.from({ length: 40 }, () => ask(0))
     await settle()
+    assert.equal(asked.filter(({ hasBegun }) => hasBegun).length, 32 / 8)
+  })
+
+  it('leave their places to requests of other processes that run on, and are not heard of yet', async () => {
+    const { ask, settle, other, nearEnd } = await openBudgets()
     other({ running: 31, runsForUs: 2 * WINDOW_US })
     await nearEnd(100)
     const asked = [ask(1_000), ask(1_000)]
@@ -541,8 +500,7 @@ describe('Budgets over a store, in the window that follows', () => {
     const { ask, settle, other, nearEnd, server } = budgetsOf()
     await nearEnd(-20)
     other({ used: 2 * LIMIT_US })
-    let answers = () => {}
-    server.heldUp = new Promise((resolve) => (answers = resolve))
+    const answers = server.holdUp()
     const asked = ask(1_000)
     await settle()
     await nearEnd(20)
@@ -552,28 +510,25 @@ describe('Budgets over a store, in the window that follows', () => {
   })
 
   it('tell what a request holds that began just before', async () => {
-    const { ask, start, settle, other, nearEnd } = budgetsOf()
+    const { other, nearEnd, pass, begin } = budgetsOf()
     await nearEnd(-5)
-    const asked = ask(LIMIT_US / 2)
-    await settle()
-    start(asked)
+    await begin(LIMIT_US / 2)
     await nearEnd(5)
-    for (let i = 0; i < 6; i++) await settle(25)
+    await pass(150)
     assert.ok((other({}).figures?.held ?? 0) > LIMIT_US / 4)
   })
 })
 
 describe('Budgets whose clock is a little ahead of the server', () => {
   it('waits for the server at a window’s start, and does not decide alone', async () => {
-    const { ask, settle, budgets, server, now, clock } = budgetsOf()
-    await settle()
+    const { ask, settle, budgets, server, now, clock, pass } = await openBudgets()
     const { end } = budgets.account('ada', now())
     for (let left = Math.ceil(end / 1_000 - clock.date()) + 5; left > 0; left -= 50) await settle(Math.min(50, left))
     server.aheadUs = -20_000
     const asked = ask(1_000, LIMIT_US, 5_000_000)
     await settle()
     assert.equal(asked.end, undefined)
-    for (let i = 0; i < 8; i++) await settle(25)
+    await pass(200)
     const { id, number } = budgets.account('ada', now())
     assert.equal(server.model.hash(id, number)?.sums?.held, 1_000)
     assert.ok(asked.hasBegun)
@@ -582,8 +537,7 @@ describe('Budgets whose clock is a little ahead of the server', () => {
 
 describe('Budgets when a request ends, or its client has gone', () => {
   it('tell it at once where few places are left', async () => {
-    const { ask, start, settle, server, now, other } = budgetsOf()
-    await settle()
+    const { ask, start, settle, server, now, other } = await openBudgets()
     other({ used: 0.8 * LIMIT_US })
     const asked = ask(1_000)
     await settle()
@@ -594,8 +548,7 @@ describe('Budgets when a request ends, or its client has gone', () => {
   })
 
   it('give back at a tick what was granted to one who has gone', async () => {
-    const { ask, settle, server, budgets, now } = budgetsOf()
-    await settle()
+    const { ask, settle, server, budgets, now } = await openBudgets()
     const asked = ask(1_000)
     asked.time.isGone = true
     await settle()
@@ -641,8 +594,7 @@ describe('Budgets of a process that starts', () => {
 describe('Budgets whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
   async function cutOff() {
-    const t = budgetsOf({ living: 4 })
-    await t.settle()
+    const t = await openBudgets({ living: 4 })
     t.server.isDown = true
     await t.settle(1_000) // the next heartbeat fails
     for (let i = 0; i < 20; i++) await t.settle(20)

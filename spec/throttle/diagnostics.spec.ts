@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, it, type TestContext } from 'node:test'
-import express from 'express'
+import { describe, it } from 'node:test'
+import express, { type Express } from 'express'
 import {
   type AdmittedMessage,
   type ChargedMessage,
@@ -9,19 +8,16 @@ import {
   type ThrottleOptions,
   throttle,
   throttleTest,
+  budgetOf,
+  redisStore,
 } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/serve'
+import { heard } from '../support/heard'
+import { serve, type Answer } from '../support/serve'
+import { freePort, startRedis } from '../support/redis'
+import { until } from '../support/until'
 
-function heard(t: TestContext, name: string): unknown[] {
-  const messages: unknown[] = []
-  const listener: ChannelListener = (message) => messages.push(message)
-  subscribe(`express-tollgate:${name}`, listener)
-  t.after(() => unsubscribe(`express-tollgate:${name}`, listener))
-  return messages
-}
-
-async function api(t: TestContext, options: Partial<ThrottleOptions> = {}) {
+async function api(options: Partial<ThrottleOptions> = {}) {
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const app = express()
   app.use(throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada', clock, ...options }))
@@ -34,16 +30,15 @@ async function api(t: TestContext, options: Partial<ThrottleOptions> = {}) {
     throttle?.charge(70)
   })
   app.get('/throttled', throttleTest())
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   return get
 }
 
 describe('node:diagnostics_channel', () => {
   it('hears of each request that is admitted, and of what was charged', async (t) => {
-    const admitted = heard(t, 'admitted') as AdmittedMessage[]
-    const charged = heard(t, 'charged') as ChargedMessage[]
-    const get = await api(t)
+    const admitted = heard<AdmittedMessage>(t, 'admitted')
+    const charged = heard<ChargedMessage>(t, 'charged')
+    const get = await api()
     await get('/work')
     await get('/work')
     await get('/throttled?processingTime=50')
@@ -66,10 +61,9 @@ describe('node:diagnostics_channel', () => {
   })
 
   it('hears whose request it was that is charged after its response has ended', async (t) => {
-    const charged = heard(t, 'charged') as ChargedMessage[]
-    await (
-      await api(t)
-    )('/after')
+    const charged = heard<ChargedMessage>(t, 'charged')
+    const get = await api()
+    await get('/after')
     assert.deepEqual(
       charged.map(({ req, chargedMs, by }) => [req.path, chargedMs, by]),
       [
@@ -80,9 +74,9 @@ describe('node:diagnostics_channel', () => {
   })
 
   it('hears of refusals, and of those that a dry run would have made', async (t) => {
-    const refused = heard(t, 'refused') as RefusedMessage[]
+    const refused = heard<RefusedMessage>(t, 'refused')
     for (const dryRun of [false, true]) {
-      const get = await api(t, { dryRun })
+      const get = await api({ dryRun })
       await get('/throttled?processingTime=1001')
       await get('/work')
     }
@@ -94,12 +88,124 @@ describe('node:diagnostics_channel', () => {
   })
 
   it('hears as much given back as was set aside, whatever became of the requests', async (t) => {
-    const admitted = heard(t, 'admitted') as AdmittedMessage[]
-    const charged = heard(t, 'charged') as ChargedMessage[]
-    const get = await api(t)
+    const admitted = heard<AdmittedMessage>(t, 'admitted')
+    const charged = heard<ChargedMessage>(t, 'charged')
+    const get = await api()
     await Promise.all(Array.from({ length: 40 }, (_, i) => get(i % 3 ? '/work' : '/nowhere')))
     const sum = (messages: { holdMs: number }[]) => messages.reduce((total, { holdMs }) => total + holdMs, 0)
     assert.ok(sum(admitted) > 0)
     assert.equal(sum(charged), sum(admitted))
   })
+})
+
+const WINDOW = { limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada' } satisfies ThrottleOptions
+const DRY = { ...WINDOW, dryRun: true } satisfies ThrottleOptions
+
+/** An app whose handlers charge as many milliseconds as their path says. */
+async function charging(mount: (app: Express) => void) {
+  const app = express()
+  mount(app)
+  app.get('/charge/:ms', (req, res) => {
+    budgetOf(req).charge(Number(req.params.ms))
+    res.json(budgetOf(req))
+  })
+  const { get } = await serve(app)
+  return get
+}
+
+const budgetFields = ({ headers }: Answer) =>
+  [...headers.keys()].filter((name) => /throttle|ratelimit|retry-after|processing/.test(name))
+
+describe('throttle({ dryRun: true })', () => {
+  for (const headers of [{}, { rateLimit: true }, { throttle: 'always', rateLimit: true }] as const) {
+    it(`sends no field of a budget with headers: ${JSON.stringify(headers)}, and tells the app all of it`, async (t) => {
+      const told = heard<RefusedMessage>(t, 'refused')
+      const get = await charging((app) => {
+        app.use(throttle({ ...DRY, headers }))
+        app.get('/counter', (_req, res) => void res.sendStatus(429))
+      })
+      assert.deepEqual(budgetFields(await get('/charge/1500')), [])
+      const over = await get('/charge/100')
+      assert.deepEqual([over.status, budgetFields(over)], [200, []])
+      const { subject, limitMs, spentMs, leftMs } = JSON.parse(over.body) as Record<string, number>
+      assert.deepEqual([subject, limitMs, Number(spentMs) >= 1_600, leftMs], ['ada', 1_000, true, 0])
+      assert.deepEqual(budgetFields(await get('/counter')), [], 'nor on a 429 of something else')
+      assert.deepEqual(
+        told.map(({ dryRun, status, reason }) => [dryRun, status, reason]),
+        Array(2).fill([true, 429, 'spent']),
+      )
+    })
+  }
+
+  it('leaves the fields and Retry-After of an enforcing throttle beside it as they are', async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 1))
+    const short = { name: 'short', limitMs: 5_000, windowMs: 10_000, clock }
+    const get = await charging((app) => {
+      app.use(throttle({ ...DRY, clock, headers: { rateLimit: true } }))
+      app.use(throttle({ ...WINDOW, ...short, headers: { rateLimit: true } }))
+    })
+    const passed = await get('/charge/1500')
+    assert.deepEqual([passed.number('X-Throttle-Window-Size'), passed.number('X-Throttle-Millis-Left')], [5_000, 3_500])
+    assert.match(passed.headers.get('ratelimit') ?? '', /^"short";r=3500;t=\d+$/)
+    await get('/charge/4000')
+    const refused = await get('/charge/1')
+    assert.equal(refused.status, 429)
+    assert.ok(refused.number('Retry-After') <= 10, 'the dry run would have it be a day')
+  })
+
+  it('aborts no signal', async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 1))
+    const get = await charging((app) => {
+      app.use(throttle({ ...DRY, clock }))
+      app.get('/signal', (req, res) => {
+        const { signal } = budgetOf(req)
+        budgetOf(req).charge(10_000)
+        clock.advance(5_000)
+        res.json(signal.aborted)
+      })
+    })
+    assert.equal((await get('/signal')).body, 'false')
+  })
+
+  for (const onOutage of ['local', 'closed'] as const) {
+    it(`waits for no store, nor for its first answer: onOutage: ${onOutage}`, async (t) => {
+      const throttled = throttle({ ...DRY, onOutage, store: redisStore(`redis://127.0.0.1:${await freePort()}`) })
+      t.after(() => throttled.close())
+      let isReadyFirst = false
+      void throttled.ready().catch(() => (isReadyFirst = true))
+      let inTheSameTurn = false
+      const get = await charging((app) => {
+        app.use((_req, _res, next) => {
+          inTheSameTurn = true
+          next()
+          inTheSameTurn = false
+        })
+        app.use(throttled)
+        app.get('/turn', (_req, res) => void res.json([inTheSameTurn, isReadyFirst]))
+      })
+      assert.deepEqual(JSON.parse((await get('/turn')).body), [true, false])
+    })
+  }
+
+  for (const wait of [undefined, false] as const) {
+    it(`over Redis tells of a user who spent the time in another process, with wait: ${wait}`, async (t) => {
+      const server = await startRedis()
+      t.after(() => server.stop())
+      const told = heard<RefusedMessage>(t, 'refused')
+      const [one, two] = await Promise.all(
+        [1, 2].map(async () => {
+          const throttled = throttle({ ...DRY, wait, store: redisStore(`redis://127.0.0.1:${server.port}`) })
+          t.after(() => throttled.close())
+          await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+          return { throttled, get: await charging((app) => app.use(throttled)) }
+        }),
+      )
+      assert.ok(one && two)
+      await one.get('/charge/1500')
+      await one.throttled.flush()
+      assert.equal((await two.get('/charge/1')).status, 200)
+      await until(() => told.length > 0)
+      assert.deepEqual([told[0]?.dryRun, told[0]?.status, told[0]?.reason], [true, 429, 'spent'])
+    })
+  }
 })

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { Redis } from 'ioredis'
+import { describe, it, type TestContext } from 'node:test'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sign } from 'jsonwebtoken'
-import { type Server, startRedis } from '../support/redis'
+import { redisOfSuite } from '../support/redis'
 import { heldBy } from '../chaos/shared-total'
 import { until } from '../support/until'
 import { type Child, startApi } from './processes/child'
+import { get, listen } from '../support/serve'
+import { spawnProgram } from '../support/typescript'
 
 const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000 }
 /** All processes together may be off by a hundredth of the limit. */
@@ -17,13 +22,11 @@ async function allShare(children: readonly Child[]): Promise<void> {
 }
 
 describe('throttle() in several processes over one Redis', () => {
-  let redis: Server
-  before(async () => (redis = await startRedis()))
-  after(() => redis.stop())
+  const own = redisOfSuite()
 
   async function processes(t: TestContext, n: number): Promise<[Child, Child, ...Child[]]> {
-    await redis.command('FLUSHALL')
-    const children = await Promise.all(Array.from({ length: n }, () => startApi(t, redis.port, OPTIONS)))
+    await own.redis.flushall()
+    const children = await Promise.all(Array.from({ length: n }, () => startApi(t, own.server.port, OPTIONS)))
     await allShare(children)
     assert.equal(new Set(children.map(({ pid }) => pid)).size, n)
     return children as [Child, Child, ...Child[]]
@@ -45,13 +48,13 @@ describe('throttle() in several processes over one Redis', () => {
   })
 
   it('has a user pay from one budget over two apps in two processes, and another user apart', async (t) => {
-    await redis.command('FLUSHALL')
+    await own.redis.flushall()
     const bearer = {
       issuer: 'https://as.test',
       audience: 'https://api.test',
       secret: 'between-these-three-processes-only',
     }
-    const [a, b] = await Promise.all([1, 2].map(() => startApi(t, redis.port, OPTIONS, bearer)))
+    const [a, b] = await Promise.all([1, 2].map(() => startApi(t, own.server.port, OPTIONS, bearer)))
     assert.ok(a && b && a.pid !== b.pid)
     await allShare([a, b])
     const token = (sub: string, client_id: string) =>
@@ -102,9 +105,7 @@ describe('throttle() in several processes over one Redis', () => {
     await a.kill('SIGKILL')
     assert.equal((await b.get('/throttled?processingTime=4001', 'eve')).status, 200)
     assert.equal((await b.get('/throttled', 'eve')).status, 429)
-    const client = new Redis(redis.port)
-    t.after(() => client.disconnect())
-    for (const key of await client.keys('*')) assert.ok((await client.pttl(key)) > 0, key)
+    for (const key of await own.redis.keys('*')) assert.ok((await own.redis.pttl(key)) > 0, key)
   })
 
   it('publishes everything when it is closed on SIGTERM, and keeps nothing set aside', async (t) => {
@@ -118,13 +119,63 @@ describe('throttle() in several processes over one Redis', () => {
     const last = Number(a.lines.findLast((line) => line.startsWith('charged '))?.split(' ')[2])
     const [leftUs, usedUs] = [left.spentMs, spentMs + last].map((ms) => Math.round(ms * 1_000)) as [number, number] // whole, as charged
     assert.ok(last > 0 && leftUs >= usedUs, JSON.stringify({ spentMs, left, a: a.lines, b: b.lines }))
-    const client = new Redis(redis.port)
-    t.after(() => client.disconnect())
-    const keys = await client.keys('tollgate:w4:{*')
+    const keys = await own.redis.keys('tollgate:w4:{*')
     assert.ok(keys.length > 0)
     for (const key of keys) {
-      const fields = await client.hgetallBuffer(key)
+      const fields = await own.redis.hgetallBuffer(key)
       for (const [hold, running] of heldBy(fields)) assert.deepEqual([hold, running], [0, 0], JSON.stringify(fields))
     }
+  })
+})
+
+const PROCESSES = 4
+const REQUESTS = 50
+
+/** A service that counts the calls which it answers at the same time. */
+async function countingService(t: TestContext) {
+  const count = { running: 0, most: 0, all: 0 }
+  const { url, close } = await listen((_req, res) => {
+    count.all++
+    count.most = Math.max(count.most, ++count.running)
+    void sleep(20).then(() => {
+      count.running--
+      res.end()
+    })
+  })
+  t.after(close)
+  return { url, count }
+}
+
+/** Starts at-once.ts, and waits until it answers. */
+async function start(t: TestContext, given: object) {
+  const child = spawnProgram(join(__dirname, 'processes'), 'at-once', given)
+  const exit = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await exit
+  })
+  const lines: string[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(line))
+  await until(() => lines.length > 0 || child.exitCode !== null)
+  const said = (what: string) => lines.filter((line) => line.startsWith(what)).map((line) => line.slice(what.length))
+  return { url: `http://127.0.0.1:${said('port ')[0]}`, said }
+}
+
+describe('throttle({ concurrency: 4 }) in four processes over one Redis', () => {
+  const redis = redisOfSuite()
+
+  it("never runs more than four of one user's 50 requests at once, refuses none, and keeps their order", async (t) => {
+    const { url: service, count } = await countingService(t)
+    const options = { concurrency: 4, limitMs: 60_000, windowMs: 86_400_000, wait: { maxMs: 60_000 } }
+    const given = { redis: `redis://127.0.0.1:${redis.server.port}`, service, options }
+    const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(t, given)))
+    const begin = performance.now()
+    const answers = Array.from({ length: REQUESTS }, (_, n) => get(`${processes[n % PROCESSES]?.url}/${n}`))
+    const statuses = (await Promise.all(answers)).map(({ status }) => status)
+    t.diagnostic(`${Math.round(performance.now() - begin)} ms, ${count.most} at once`)
+    assert.deepEqual([...new Set(statuses)], [200])
+    assert.equal(count.all, REQUESTS)
+    assert.ok(count.most > 1 && count.most <= 4, `${count.most} at once`)
+    for (const { said } of processes) assert.deepEqual(said('began '), said('asked '))
   })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import express, { type Express, type Request } from 'express'
 import { addressSubject, throttle } from '../../lib'
 import { warnOfProcesses } from '../../lib/throttle/warnings'
-import { listen } from '../support/serve'
+import { serve } from '../support/serve'
 
 // Each warning is said once in a process: what must not be warned of stands first.
 
@@ -22,21 +22,20 @@ async function warnings(code: string): Promise<string[]> {
 
 const HOUR = { limitMs: 100, windowMs: 3_600_000 }
 
-async function asking(t: TestContext, app: Express) {
+async function asking(app: Express) {
   app.use((req, res) => {
     req.throttle?.charge(200)
     res.send(req.throttle?.subject)
   })
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   return get
 }
 
 describe('TOLLGATE_TRUST_PROXY where an address of a private network pays', () => {
-  const ask = async (t: TestContext, trust: unknown, headers: Record<string, string>) => {
+  const ask = async (trust: unknown, headers: Record<string, string>) => {
     const app = express()
     if (trust !== undefined) app.set('trust proxy', trust)
-    const get = await asking(t, app.use(throttle(HOUR)))
+    const get = await asking(app.use(throttle(HOUR)))
     await get('/', headers)
     return warnings('TOLLGATE_TRUST_PROXY')
   }
@@ -54,29 +53,28 @@ describe('TOLLGATE_TRUST_PROXY where an address of a private network pays', () =
     ['a field where the app has said that there is no proxy', false, { 'X-Real-IP': '203.0.113.7' }],
     ['a field without an address', undefined, { 'X-Real-IP': 'unknown' }],
   ] as const) {
-    it(`is not said of ${what}`, async (t) => {
-      assert.deepEqual(await ask(t, trust, headers), [])
+    it(`is not said of ${what}`, async () => {
+      assert.deepEqual(await ask(trust, headers), [])
     })
   }
 
-  it('is said once of a number of proxies that is too small, with the number to try', async (t) => {
-    const [first, ...more] = await ask(t, 1, { 'X-Forwarded-For': '203.0.113.7, 10.0.0.3, 10.0.0.2' })
+  it('is said once of a number of proxies that is too small, with the number to try', async () => {
+    const [first, ...more] = await ask(1, { 'X-Forwarded-For': '203.0.113.7, 10.0.0.3, 10.0.0.2' })
     assert.match(first ?? '', /app\.set\('trust proxy', 3\) if there are 3 proxies/)
     assert.deepEqual(more, [])
-    assert.deepEqual(await ask(t, 1, { 'X-Forwarded-For': '2001:db8::7, fd00::2' }), [])
+    assert.deepEqual(await ask(1, { 'X-Forwarded-For': '2001:db8::7, fd00::2' }), [])
   })
 
-  it('is said once of an address in another field', async (t) => {
-    const [first] = await ask(t, undefined, { 'CF-Connecting-IP': '2001:db8::7' })
+  it('is said once of an address in another field', async () => {
+    const [first] = await ask(undefined, { 'CF-Connecting-IP': '2001:db8::7' })
     assert.match(first ?? '', /though cf-connecting-ip has a public one.*let the proxy write X-Forwarded-For/)
-    assert.deepEqual(await ask(t, undefined, { 'X-Real-IP': '203.0.113.7' }), [])
+    assert.deepEqual(await ask(undefined, { 'X-Real-IP': '203.0.113.7' }), [])
   })
 })
 
 describe('TOLLGATE_SUBJECT for a whole IPv6 address', () => {
-  const ask = async (t: TestContext, subject: (req: Request) => string) => {
+  const ask = async (subject: (req: Request) => string) => {
     const get = await asking(
-      t,
       express()
         .set('trust proxy', 1)
         .use(throttle({ ...HOUR, subject })),
@@ -85,30 +83,24 @@ describe('TOLLGATE_SUBJECT for a whole IPv6 address', () => {
     return warnings('TOLLGATE_SUBJECT')
   }
 
-  for (const who of [
-    '203.0.113.7',
-    '::ffff:203.0.113.7',
-    '2001:db8:1:2::/64',
-    '2001:db8:1:2::',
-    'acme::7',
-    '2024:12:31',
-  ])
-    it(`is not said of ${who}`, async (t) => {
-      assert.deepEqual(await ask(t, () => who), [])
+  const OTHERS = ['203.0.113.7', '::ffff:203.0.113.7', '2001:db8:1:2::/64', '2001:db8:1:2::', 'acme::7', '2024:12:31']
+  for (const who of OTHERS)
+    it(`is not said of ${who}`, async () => {
+      assert.deepEqual(await ask(() => who), [])
     })
 
-  it('is not said of addressSubject(), and once of req.ip', async (t) => {
-    assert.deepEqual(await ask(t, (req) => `user:${addressSubject(req)}`), [])
-    const [first] = await ask(t, (req) => `ip:${req.ip}:${req.path}`)
+  it('is not said of addressSubject(), and once of req.ip', async () => {
+    assert.deepEqual(await ask((req) => `user:${addressSubject(req)}`), [])
+    const [first] = await ask((req) => `ip:${req.ip}:${req.path}`)
     assert.match(first ?? '', /returned a whole IPv6 address.*return addressSubject\(req\) in place of req\.ip/)
-    assert.deepEqual(await ask(t, (req) => req.ip as string), [])
+    assert.deepEqual(await ask((req) => req.ip as string), [])
   })
 })
 
 describe('TOLLGATE_ROUTES', () => {
-  const ask = async (t: TestContext, mount: string, keys: string[], path: string) => {
+  const ask = async (mount: string, keys: string[], path: string) => {
     const routes = Object.fromEntries(keys.map((key) => [key, false as const]))
-    const get = await asking(t, express().use(mount, throttle({ ...HOUR, subject: () => 'probe', routes })))
+    const get = await asking(express().use(mount, throttle({ ...HOUR, subject: () => 'probe', routes })))
     await get(path)
     return warnings('TOLLGATE_ROUTES')
   }
@@ -119,8 +111,8 @@ describe('TOLLGATE_ROUTES', () => {
     ['/', ['/health'], '/api/health'],
     ['/api', ['/:part/health'], '/api/health'],
   ] as const)
-    it(`is not said of ${keys.join()} below ${mount} for ${path}`, async (t) => {
-      assert.deepEqual(await ask(t, mount, [...keys], path), [])
+    it(`is not said of ${keys.join()} below ${mount} for ${path}`, async () => {
+      assert.deepEqual(await ask(mount, [...keys], path), [])
     })
 
   for (const [mount, key, path, whole] of [
@@ -129,15 +121,15 @@ describe('TOLLGATE_ROUTES', () => {
     ['/admin', '/', '/admin', '"/admin"'],
     ['/v2/users', '/users/:id', '/v2/users/7', '"/v2/users/:id"'],
   ] as const)
-    it(`is said once of ${key} below ${mount}`, async (t) => {
-      const [first] = await ask(t, mount, ['/other', key], path)
+    it(`is said once of ${key} below ${mount}`, async () => {
+      const [first] = await ask(mount, ['/other', key], path)
       assert.ok(first?.includes(`write ${whole.replaceAll('"', "'")}`) || first?.includes(`write ${whole}`), first)
-      assert.deepEqual(await ask(t, mount, [key], path), [])
+      assert.deepEqual(await ask(mount, [key], path), [])
     })
 
-  it("a key '/' is the home page alone", async (t) => {
+  it("a key '/' is the home page alone", async () => {
     const routes = { 'GET /': false, '/docs': false } as const
-    const get = await asking(t, express().use(throttle({ ...HOUR, subject: () => 'ada', routes })))
+    const get = await asking(express().use(throttle({ ...HOUR, subject: () => 'ada', routes })))
     const subjects = await Promise.all(
       ['/', '/?page=2', '/search', '/docs/a'].map(async (path) => (await get(path)).body),
     )
@@ -146,7 +138,7 @@ describe('TOLLGATE_ROUTES', () => {
 })
 
 describe('TOLLGATE_PER_REQUEST', () => {
-  it('is not said of throttles that are made at the start, nor of those that are kept', async (t) => {
+  it('is not said of throttles that are made at the start, nor of those that are kept', async () => {
     const app = express()
     const kept = new Map<string, ReturnType<typeof throttle>>()
     for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) app.use(path, throttle({ ...HOUR, subject: () => 'ada' }))
@@ -156,18 +148,18 @@ describe('TOLLGATE_PER_REQUEST', () => {
       kept.set(tenant, own)
       own(req, res, next)
     })
-    const get = await asking(t, app)
+    const get = await asking(app)
     for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) await get(path)
     for (let n = 0; n < 12; n++) await get(`/t/${n}`)
     assert.deepEqual(await warnings('TOLLGATE_PER_REQUEST'), [])
   })
 
-  it('is said once where throttle() is called for each request, also after an await', async (t) => {
+  it('is said once where throttle() is called for each request, also after an await', async () => {
     const app = express().use(async (req, res, next) => {
       await Promise.resolve()
       throttle({ ...HOUR, subject: () => 'ada' })(req, res, next)
     })
-    const get = await asking(t, app)
+    const get = await asking(app)
     for (let n = 0; n < 10; n++) await get('/')
     const [first, ...more] = await warnings('TOLLGATE_PER_REQUEST')
     assert.match(first ?? '', /call it once, outside of the handler, and let limitMs be a function of the request/)

@@ -2,27 +2,29 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
-import { type TestContext, after, before, describe, it } from 'node:test'
+import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { redisStore, throttle } from '../../lib'
 import { page } from '../support/markdown'
-import { type Server, startRedis } from '../support/redis'
+import { redisOfSuite } from '../support/redis'
 import { serve } from '../support/serve'
 import { spawnProgram } from '../support/typescript'
+import { ready } from '../support/ready'
 import { until } from '../support/until'
+import { LONG_WINDOW_MS, chargedMs, heldBy, openWindowKey } from '../chaos/shared-total'
+import { cutWire } from '../support/cut-wire'
+import { throttledApp } from '../support/throttled-app'
 
 /** What README has for SIGTERM. */
 const documented = page(process.cwd(), 'README.md').blocks.find(({ text }) => text.includes('SIGTERM'))?.text ?? ''
 const lines = documented.slice(documented.indexOf('process.once('))
 
 describe('lines for SIGTERM in README', () => {
-  let redis: Server
-  before(async () => (redis = await startRedis()))
-  after(() => redis.stop())
+  const own = redisOfSuite()
 
   async function start(t: TestContext, code = lines) {
     const child = spawnProgram(`${__dirname}/processes`, 'stopped-by-signal', {
-      redis: `redis://127.0.0.1:${redis.port}`,
+      redis: own.server.url,
       lines: code,
     })
     const exit = once(child, 'exit')
@@ -57,9 +59,9 @@ describe('lines for SIGTERM in README', () => {
     for (const { statusCode } of await Promise.all(answers)) assert.equal(statusCode, 200)
     assert.deepEqual(await exit, [0, null])
 
-    const throttled = throttle({ store: redisStore(`redis://127.0.0.1:${redis.port}`), windowMs: 2_592_000_000 })
+    const throttled = throttle({ store: redisStore(own.server.url), windowMs: 2_592_000_000 })
     t.after(() => throttled.close())
-    await throttled.ready()
+    await ready(throttled)
     const [usage] = await throttled.usage('ada')
     assert.ok(Number(usage?.spentMs) > 0 && usage?.degraded === false, JSON.stringify(usage))
   })
@@ -78,7 +80,7 @@ describe('lines for SIGTERM in README', () => {
     const stream = await ask('/for-ever', 'ada')
     const cut = once(stream, 'error').then(([err]) => (err as Error).message)
     await until(() => times('runs') === 1)
-    await redis.stop()
+    await own.server.stop()
     child.kill('SIGTERM')
     stream.resume()
     assert.equal(await cut, 'aborted')
@@ -105,5 +107,84 @@ describe('throttled.close()', () => {
     assert.equal((await get('/missing')).status, 404, 'requests that come later are decided by this process')
     running.forEach((res) => res.send('ok'))
     for (const { status } of await Promise.all(answers.slice(0, run))) assert.equal(status, 200)
+  })
+})
+
+const OPTIONS = { windowMs: LONG_WINDOW_MS, limitMs: 3_600_000 }
+
+describe('throttled.flush()', () => {
+  const own = redisOfSuite()
+
+  /** An app over Redis, whose requests charge 100 ms. */
+  async function over(t: TestContext, port = own.server.port) {
+    const store = redisStore(`redis://127.0.0.1:${port}`)
+    const { throttled, ask } = await throttledApp(t, { ...OPTIONS, store })
+    return { throttled, ask: (user: string) => ask(user, 100) }
+  }
+  const stored = (user: string) => own.redis.hgetallBuffer(openWindowKey(user, 'default'))
+  const held = async (user: string) => heldBy(await stored(user)).reduce((sum, [ms, running]) => sum + ms + running, 0)
+
+  it('publishes what was charged before it', async (t) => {
+    const { throttled, ask } = await over(t)
+    for (let i = 0; i < 20; i++) await ask('ada')
+    const [usage] = await throttled.usage('ada')
+    await ask('ada')
+    await throttled.flush()
+    const published = chargedMs(await stored('ada'))
+    assert.ok(published >= (usage?.spentMs ?? Infinity) + 100, `${published} of ${usage?.spentMs} + 100`)
+  })
+
+  it('gives back what was granted ahead', async (t) => {
+    const { throttled, ask } = await over(t)
+    await until(async () => {
+      await ask('bob')
+      return (await held('bob')) > 0 // a grant: nothing runs now
+    })
+    await throttled.flush()
+    assert.equal(await held('bob'), 0)
+  })
+
+  it('may be called twice at once, and for nobody', async (t) => {
+    const { throttled, ask } = await over(t)
+    await throttled.flush()
+    await ask('cyd')
+    await Promise.all([throttled.flush(), throttled.flush()])
+    assert.ok(chargedMs(await stored('cyd')) >= 100)
+  })
+
+  it('resolves during an outage, and what it could not publish is published later', async (t) => {
+    const wire = await cutWire(own.server.port)
+    t.after(() => wire.cut())
+    const { throttled, ask } = await over(t, wire.port)
+    await ask('dan')
+    await throttled.flush()
+    await wire.cut()
+    await until(async () => {
+      await ask('dan')
+      await throttled.flush()
+      return (await throttled.usage('dan'))[0]?.degraded
+    })
+    const [usage] = await throttled.usage('dan')
+    assert.ok(chargedMs(await stored('dan')) < (usage?.spentMs ?? 0))
+    await wire.mend()
+    await until(async () => {
+      await throttled.flush()
+      return chargedMs(await stored('dan')) >= (usage?.spentMs ?? Infinity)
+    })
+  })
+
+  it('resolves after close(), and beside it', async (t) => {
+    const { throttled, ask } = await over(t)
+    await ask('eve')
+    await Promise.all([throttled.close(), throttled.flush()])
+    await throttled.flush()
+    assert.ok(chargedMs(await stored('eve')) >= 100)
+  })
+
+  it('resolves where there is no store, and keeps what was charged', async (t) => {
+    const { throttled, ask } = await throttledApp(t, OPTIONS)
+    await ask('fay', 100)
+    await throttled.flush()
+    assert.ok(((await throttled.usage('fay'))[0]?.spentMs ?? 0) >= 100)
   })
 })

@@ -25,6 +25,12 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     ...{ model: new StoreModel(), aheadUs: 0, process: '', reports: [] as Report[] },
     /** Refuses what it is asked; or writes reports, and its answers get lost, or are held up. */
     ...{ isDown: false, losesAnswers: false, heldUp: Promise.resolve() },
+    /** Holds answers up until what it returns is called. */
+    holdUp(): () => void {
+      let letGo = () => {}
+      server.heldUp = new Promise((resolve) => (letGo = resolve))
+      return () => letGo()
+    },
     /** Its records cannot be read; its heartbeats fail. */
     ...{ isDamaged: false, failsBeats: false },
   }
@@ -67,10 +73,17 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     assert.ok(asked.hasBegun, 'the request was let in')
     return asked.start(now())
   }
+  /** Time passes, and what is due meanwhile is sent and answered. */
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 25) await settle(Math.min(25, ms - passed))
+  }
   /** So many milliseconds before the window's end, or after it. */
-  const nearEnd = async (ms: number) => {
-    const left = Math.ceil(budgets.account('ada', now()).end / 1_000 - clock.date()) + ms
-    for (let passed = 0; passed < left; passed += 25) await settle(Math.min(25, left - passed))
+  const nearEnd = (ms: number) => pass(Math.ceil(budgets.account('ada', now()).end / 1_000 - clock.date()) + ms)
+  /** A request that the store lets in. */
+  const begin = async (...asked: Parameters<typeof ask>) => {
+    const request = ask(...asked)
+    await settle()
+    return start(request)
   }
   /** Another process reports. */
   const other = (more: Reported) => {
@@ -78,5 +91,13 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     const figures = reportFor({ id, phase, starts, ends, limit: LIMIT_US, ...more })
     return server.model.report('other', figures, time())
   }
-  return { clock, budgets, server, settle, nearEnd, ask, start, now, other, stall: (ms: number) => (stalledMs += ms) }
+  const stall = (ms: number) => (stalledMs += ms)
+  return { clock, budgets, server, settle, pass, nearEnd, ask, start, begin, now, other, stall }
+}
+
+/** The same, whose store has answered once. */
+export async function openBudgets(options?: Parameters<typeof budgetsOf>[0]) {
+  const opened = budgetsOf(options)
+  await opened.settle()
+  return opened
 }

@@ -1,78 +1,113 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import express from 'express'
-import { addressSubject, allowUnauthenticated, budgetOf, requireBearer, throttle } from '../../lib'
-import { devIssuer } from '../../lib/testing'
+import express, { type RequestHandler } from 'express'
+import {
+  addressSubject,
+  allowUnauthenticated,
+  budgetOf,
+  requireBearer,
+  requireScope,
+  throttle,
+  throttleTest,
+} from '../../lib'
+import { devIssuer, manualClock } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/budget/subjects'
 import { subjectKey } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
 
-describe('addressSubject()', () => {
-  it("is the client's address, of IPv6 the /56, and warns as the default does where trust proxy is missing", async () => {
-    const said: string[] = []
-    const listener = ({ name, message }: Error & { code?: string }) => void said.push(`${name} ${message}`)
-    process.on('warning', listener)
-    const app = express()
-    const { url } = await serve(app.use((req, res) => void res.send(addressSubject(req))))
-    const ask = async (address: string) => (await fetch(url, { headers: { 'x-forwarded-for': address } })).text()
-    assert.equal(await ask('203.0.113.9'), 'address:127.0.0.1')
-    await until(() => said.some((text) => text.includes('trust proxy is not set')))
-    process.off('warning', listener)
-
-    app.set('trust proxy', 1)
-    assert.equal(await ask('203.0.113.9'), 'address:203.0.113.9')
-    for (const address of ['2001:db8:1:2::1', '2001:db8:1:ff::2', '2001:db8:1:0:3:4:5:6']) {
-      assert.equal(await ask(address), 'address:2001:db8:1:0::/56')
-    }
-  })
+const clock = manualClock(Date.UTC(2026, 0, 1))
+const dev = devIssuer({ date: () => clock.date() })
+const other = devIssuer({ issuer: 'https://other.test', date: () => clock.date() })
+const LIMIT = { limitMs: 1_000, windowMs: 86_400_000, clock }
+const bearer = () => requireBearer({ issuers: [dev.options, other.options], optional: true, clock })
+const as = (who: string, options?: Parameters<typeof dev.token>[1], by = dev) => ({
+  authorization: `Bearer ${by.token(who, options)}`,
 })
 
-describe('who pays', () => {
-  const dev = devIssuer()
-  const other = devIssuer({ issuer: 'https://other.test' })
+/** An app that says who pays. */
+async function asking(...handlers: RequestHandler[]) {
+  const app = express().use(...handlers)
+  app.set('env', 'test')
+  app.get('/throttled', throttleTest())
+  app.get('/who', (req, res) => void res.send(budgetOf(req).subject))
+  app.get('/admin', requireScope('admin'), (_req, res) => void res.end())
+  return (await serve(app)).get
+}
 
-  async function asking(bearer: express.RequestHandler) {
-    const forging: express.RequestHandler = (req, _res, next) => {
-      // As a middleware of somebody else might.
-      Object.assign(req, { auth: { ...req.auth, kind: 'user', userId: 'forged', issuer: 'forged' } })
-      next()
-    }
-    const app = express().use(allowUnauthenticated({ paths: ['/'] }), bearer, forging, throttle())
-    const { url } = await serve(app.use((req, res) => void res.send(budgetOf(req).subject)))
-    return async (token?: string) => {
-      const answer = await fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })
-      return answer.text()
-    }
+describe('who pays', () => {
+  const forging: RequestHandler = (req, _res, next) => {
+    // As a middleware of somebody else might.
+    Object.assign(req, { auth: { ...req.auth, kind: 'user', userId: 'forged', issuer: 'forged' } })
+    next()
   }
 
   it('is the user over all sessions and apps, the app where nobody is signed in, else the address', async () => {
-    const issuers = [dev.options, other.options]
-    const ask = await asking(requireBearer({ issuers, optional: true }))
-    assert.deepEqual(
-      [
-        await ask(dev.token('ada')),
-        await ask(dev.token('ada', { clientId: 'another-app' })),
-        await ask(other.token('ada')),
-        await ask(dev.token('robot', { kind: 'client' })),
-        await ask(dev.token('robot', { kind: 'unauthenticated' })),
-        await ask(),
-      ],
-      [
-        'user:23:https://dev-issuer.test:ada',
-        'user:23:https://dev-issuer.test:ada',
-        'user:18:https://other.test:ada',
-        'client:23:https://dev-issuer.test:robot',
-        'client:23:https://dev-issuer.test:robot',
-        'address:127.0.0.1',
-      ],
-    )
+    const get = await asking(allowUnauthenticated({ paths: ['/who'] }), bearer(), forging, throttle(LIMIT))
+    for (const [headers, subject] of [
+      [as('ada'), 'user:23:https://dev-issuer.test:ada'],
+      [as('ada', { clientId: 'another-app' }), 'user:23:https://dev-issuer.test:ada'],
+      [as('ada', {}, other), 'user:18:https://other.test:ada'],
+      [as('ada', { kind: 'client' }), 'client:23:https://dev-issuer.test:ada'],
+      [as('ada', { kind: 'unauthenticated' }), 'client:23:https://dev-issuer.test:ada'],
+      [{}, 'address:127.0.0.1'],
+    ] as const)
+      assert.equal((await get('/who', headers)).body, subject)
   })
 
   it('is the address where no bearer is asked for, whoever has written to req.auth', async () => {
-    const ask = await asking((_req, _res, next) => next())
-    assert.equal(await ask(dev.token('ada')), 'address:127.0.0.1')
+    for (const handlers of [[forging, throttle(LIMIT)], [throttle(LIMIT)]]) {
+      const get = await asking(...handlers)
+      assert.equal((await get('/who', as('ada'))).body, 'address:127.0.0.1')
+    }
+  })
+
+  it('has one budget, from which nobody else pays', async () => {
+    const get = await asking(bearer(), throttle(LIMIT))
+    await get('/throttled?processingTime=600', as('ada', { clientId: 'phone' }))
+    await get('/throttled?processingTime=401', as('ada', { clientId: 'desk' }))
+    for (const clientId of ['desk', 'third']) assert.equal((await get('/who', as('ada', { clientId }))).status, 429)
+    assert.equal((await get('/who', as('bob', { clientId: 'phone' }))).status, 200)
+  })
+
+  it('is told what a 401, a 403 and a 404 cost, and nobody is charged for a 401', async () => {
+    const get = await asking(bearer(), throttle(LIMIT))
+    for (const [path, headers, status] of [
+      ['/who', { authorization: 'Bearer nonsense' }, 401],
+      ['/who', as('ada', { expiresInSec: -600 }), 401],
+      ['/admin', as('ada'), 403],
+      ['/nowhere', as('ada'), 404],
+    ] as const) {
+      const answer = await get(path, headers)
+      assert.equal(answer.status, status)
+      assert.match(answer.headers.get('x-processing-time') ?? '', /^\d+$/, `${path} ${status}`)
+      assert.equal(answer.headers.has('x-throttle-millis-left'), status !== 401)
+    }
+  })
+
+  it('is the address for bad tokens, where a throttle by address stands before the bearer', async () => {
+    const byAddress = throttle({ ...LIMIT, limitMs: 30, name: 'address', subject: (req) => req.ip ?? '' })
+    const working: RequestHandler = (_req, _res, next) => next(void clock.advance(10))
+    const get = await asking(byAddress, working, bearer())
+    const statuses = []
+    for (let i = 0; i < 5; i++) statuses.push((await get('/', { authorization: 'Bearer nonsense' })).status)
+    assert.deepEqual(statuses, [401, 401, 401, 401, 429])
+  })
+})
+
+describe('addressSubject()', () => {
+  it('is the address, and of IPv6 the /56', async () => {
+    const { get } = await serve(
+      express()
+        .set('trust proxy', 1)
+        .use((req, res) => void res.send(addressSubject(req))),
+    )
+    for (const [address, network] of [
+      ['203.0.113.9', '203.0.113.9'],
+      ['2001:db8:1:2::1', '2001:db8:1:0::/56'],
+      ['2001:db8:1:ff::2', '2001:db8:1:0::/56'],
+    ] as const)
+      assert.equal((await get('/', { 'X-Forwarded-For': address })).body, `address:${network}`)
   })
 })
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import express, { type Express } from 'express'
-import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/budget/subjects'
-import { type Answer, listen } from '../support/serve'
+import { type Answer, serve } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { parted } from '../support/addressed'
 import { opaqueStore } from '../../lib/throttle/store/store'
@@ -20,7 +19,6 @@ function windowStart(subject: string): number {
 
 /** An app whose handlers take exactly as many milliseconds as their path says, by its own clock: `/work/250`. */
 async function appWith(
-  t: TestContext,
   mount: (app: Express, clock: ReturnType<typeof manualClock>) => void,
   clock = manualClock(windowStart('ada')),
 ) {
@@ -30,8 +28,7 @@ async function appWith(
     clock.advance(Number(req.params[0]))
     res.json({ done: true })
   })
-  const listening = await listen(app)
-  t.after(() => listening.close())
+  const listening = await serve(app)
   return { clock, get: listening.get }
 }
 
@@ -41,14 +38,14 @@ const throttleFields = (answer: Answer) =>
   )
 
 describe('throttle() charges processing time', () => {
-  it('says what each response cost and what is left', async (t) => {
-    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+  it('says what each response cost and what is left', async () => {
+    const { get } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, clock })))
     assert.deepEqual(throttleFields(await get('/work/144')), [144, 1_000, 144, 856])
     assert.deepEqual(throttleFields(await get('/work/6')), [6, 1_000, 150, 850])
   })
 
-  it('refuses when the sum exceeds the limit, and not when it is exactly at it', async (t) => {
-    const { get, clock } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+  it('refuses when the sum exceeds the limit, and not when it is exactly at it', async () => {
+    const { get, clock } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, clock })))
     assert.equal((await get('/work/1000')).status, 200)
     assert.deepEqual(throttleFields(await get('/work/1')), [1, 1_000, 1_001, 0])
     const refused = await get('/work/1')
@@ -57,8 +54,8 @@ describe('throttle() charges processing time', () => {
     assert.deepEqual(throttleFields(await get('/work/7')), [7, 1_000, 7, 993])
   })
 
-  it('promises a Retry-After in whole seconds after which the window is over, and not a second more', async (t) => {
-    const { get, clock } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+  it('promises a Retry-After in whole seconds after which the window is over, and not a second more', async () => {
+    const { get, clock } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, clock })))
     await get('/work/1001')
     for (let retryAfter = (await get('/work/1')).number('Retry-After'); retryAfter > 1; retryAfter--) {
       assert.equal((await get('/work/1')).number('Retry-After'), retryAfter)
@@ -70,8 +67,8 @@ describe('throttle() charges processing time', () => {
     assert.equal((await get('/work/1')).status, 200)
   })
 
-  it('charges nothing for a refusal, however often it is asked', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('charges nothing for a refusal, however often it is asked', async () => {
+    const { get } = await appWith((app, clock) => {
       const throttled = throttle({ ...WINDOW, clock })
       app.get('/usage', (_req, res, next) => void throttled.usage('ada').then((usage) => res.json(usage), next))
       app.use(throttled)
@@ -82,8 +79,8 @@ describe('throttle() charges processing time', () => {
     assert.deepEqual([usage?.spentMs, usage?.leftMs], [1_500, 0])
   })
 
-  it('splits a request that crosses the window between both', async (t) => {
-    const { get, clock } = await appWith(t, (app, clock) => {
+  it('splits a request that crosses the window between both', async () => {
+    const { get, clock } = await appWith((app, clock) => {
       const throttled = throttle({ ...WINDOW, limitMs: 20_000, clock })
       app.get('/usage', (_req, res, next) => void throttled.usage('ada').then((usage) => res.json(usage), next))
       app.use(throttled)
@@ -94,8 +91,8 @@ describe('throttle() charges processing time', () => {
     assert.deepEqual(throttleFields(crossed), [1_000, 20_000, 700, 19_300])
   })
 
-  it('carries X-PROCESSING-TIME and its fields on 404 and 500, and no X-THROTTLE on 429', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('carries X-PROCESSING-TIME and its fields on 404 and 500, and no X-THROTTLE on 429', async () => {
+    const { get } = await appWith((app, clock) => {
       app.set('env', 'test')
       app.use(throttle({ ...WINDOW, clock }))
       app.get('/broken', () => {
@@ -113,49 +110,9 @@ describe('throttle() charges processing time', () => {
 })
 
 describe('throttle() answers 429', () => {
-  async function refusal(t: TestContext, accept: string | undefined, options: Partial<ThrottleOptions> = {}) {
-    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock, ...options })))
-    await get('/work/1001')
-    const answer = await get('/work/1', accept === undefined ? {} : { accept })
-    assert.equal(answer.status, 429)
-    assert.equal(answer.headers.get('vary'), 'Accept')
-    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-    return { type: answer.headers.get('content-type'), body: answer.body }
-  }
-
-  for (const accept of ['*/*', 'text/html', 'application/x-fs-v1+xml', 'application/json;q=0']) {
-    it(`in XML where the client accepts ${accept}`, async (t) => {
-      const { type, body } = await refusal(t, accept)
-      assert.equal(type, 'application/x-fs-v1+xml')
-      assert.equal(XMLValidator.validate(body), true)
-      const parsed = new XMLParser({ ignoreAttributes: false }).parse(body) as { errors: { error: { code: number } } }
-      assert.equal(parsed.errors.error.code, 429)
-    })
-  }
-
-  for (const accept of ['application/x-fs-v1+json', 'application/json', 'text/html, application/vnd.api+json;q=0.5']) {
-    it(`in JSON where the client accepts ${accept}`, async (t) => {
-      const { type, body } = await refusal(t, accept)
-      assert.equal(type, 'application/x-fs-v1+json')
-      assert.deepEqual(JSON.parse(body), { errors: [{ code: 429 }] })
-    })
-  }
-
-  it('as a problem where the client accepts application/problem+json (RFC 9457)', async (t) => {
-    const { type, body } = await refusal(t, 'application/problem+json, application/json;q=0.9')
-    assert.equal(type, 'application/problem+json')
-    const detail = 'No processing time is left in the window "default" for this request'
-    assert.deepEqual(JSON.parse(body), { type: 'about:blank', title: 'Too Many Requests', status: 429, detail })
-  })
-
-  it('in media types of its own', async (t) => {
-    const errorFormat = { json: 'application/vnd.tree+json' }
-    assert.equal((await refusal(t, 'application/json', { errorFormat })).type, 'application/vnd.tree+json')
-  })
-
-  it('or hands the error to onDenied, with status, code, headers and expose', async (t) => {
+  it('by the error that onDenied is handed, with status, code, headers and expose', async () => {
     let seen: unknown
-    const { get } = await appWith(t, (app, clock) => {
+    const { get } = await appWith((app, clock) => {
       app.set('env', 'test')
       app.use(throttle({ ...WINDOW, clock, onDenied: (err, _req, _res, next) => next((seen = err)) }))
     })
@@ -172,8 +129,8 @@ describe('throttle() answers 429', () => {
     assert.equal(answer.headers.get('retry-after'), (headers as Record<string, string>)['Retry-After'])
   })
 
-  it('and tells onDenied in req.throttle how the subject stands in the window that is spent', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('with what onDenied finds in req.throttle, how the subject stands in the window that is spent', async () => {
+    const { get } = await appWith((app, clock) => {
       const onDenied: ThrottleOptions['onDenied'] = (_err, req, res) => {
         const { subject, window, spentMs, leftMs, endsInMs, signal } = budgetOf(req)
         res.status(429).json({ subject, window, spentMs, leftMs, endsInMs, aborted: signal.aborted })
@@ -192,8 +149,8 @@ describe('throttle() answers 429', () => {
 })
 
 describe('throttle() tells windows apart', () => {
-  it('gives routes their own, or none, and the first match wins', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('gives routes their own, or none, and the first match wins', async () => {
+    const { get } = await appWith((app, clock) => {
       const routes = {
         'POST /tree': { limitMs: 1, windowMs: 10_000 },
         '/tree/search': { limitMs: 300, windowMs: 10_000 },
@@ -212,8 +169,8 @@ describe('throttle() tells windows apart', () => {
     assert.equal((await get('/work/1')).number('X-THROTTLE-MILLIS-USED'), 101)
   })
 
-  it('charges several throttles of one request, and shows the one with least left', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('charges several throttles of one request, and shows the one with least left', async () => {
+    const { get } = await appWith((app, clock) => {
       app.use(throttle({ ...WINDOW, clock }))
       app.use('/slow', throttle({ ...WINDOW, name: 'slow', limitMs: 400, clock }))
     })
@@ -222,8 +179,8 @@ describe('throttle() tells windows apart', () => {
     assert.deepEqual(throttleFields(await get('/slow/work/10')), [10, 1_000, 760, 240])
   })
 
-  it('gives back what earlier throttles reserved when a later one refuses, charges what was worked before, and promises the longest wait', async (t) => {
-    const { get, clock } = await appWith(t, (app, clock) => {
+  it('gives back what earlier throttles reserved when a later one refuses, charges what was worked before, and promises the longest wait', async () => {
+    const { get, clock } = await appWith((app, clock) => {
       const hour = throttle({ ...WINDOW, windowMs: 3_600_000, name: 'hour', limitMs: 100_000, clock })
       app.get('/usage', (_req, res, next) => void hour.usage('ada').then((usage) => res.json(usage), next))
       app.use(hour)
@@ -246,8 +203,8 @@ describe('throttle() tells windows apart', () => {
     assert.ok(both.number('Retry-After') > 10, 'the hour is spent as well')
   })
 
-  it('without a store each throttle has windows of its own, and a request counts in all it passes', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('without a store each throttle has windows of its own, and a request counts in all it passes', async () => {
+    const { get } = await appWith((app, clock) => {
       app.use('/a', throttle({ ...WINDOW, limitMs: 300, clock }))
       app.use(throttle({ ...WINDOW, clock }))
     })
@@ -257,11 +214,11 @@ describe('throttle() tells windows apart', () => {
   })
 
   for (const first of [0, 1]) {
-    it(`without a store a throttle has one window in all its apps, also where app ${first} is asked first`, async (t) => {
+    it(`without a store a throttle has one window in all its apps, also where app ${first} is asked first`, async () => {
       const clock = manualClock(windowStart('ada'))
       const throttled = throttle({ ...WINDOW, subject: () => 'ada', clock })
       const used = async () => (await throttled.usage('ada')).map(({ spentMs }) => spentMs)
-      const apps = await Promise.all([1, 2].map(() => appWith(t, (app) => app.use(throttled), clock)))
+      const apps = await Promise.all([1, 2].map(() => appWith((app) => app.use(throttled), clock)))
       assert.deepEqual(await used(), [0])
       await apps[first]?.get('/work/100')
       assert.deepEqual(await used(), [100])
@@ -272,8 +229,8 @@ describe('throttle() tells windows apart', () => {
     })
   }
 
-  it('takes the limit from the request where it is a function', async (t) => {
-    const { get } = await appWith(t, (app, clock) => {
+  it('takes the limit from the request where it is a function', async () => {
+    const { get } = await appWith((app, clock) => {
       app.use(throttle({ ...WINDOW, limitMs: (req) => (req.get('x-plan') === 'gold' ? 5_000 : 50), clock }))
     })
     assert.deepEqual(throttleFields(await get('/work/60')), [60, 50, 60, 0])
@@ -285,54 +242,14 @@ describe('throttle() tells windows apart', () => {
 describe('throttle() tells subjects apart', () => {
   const who = { subject: (req: express.Request) => req.get('x-who') ?? null }
 
-  it('throttles each by itself, and nobody where the subject is null', async (t) => {
-    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, ...who, clock })))
+  it('throttles each by itself, and nobody where the subject is null', async () => {
+    const { get } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, ...who, clock })))
     await get('/work/1001', { 'x-who': 'ada' })
     assert.equal((await get('/work/1', { 'x-who': 'ada' })).status, 429)
     assert.equal((await get('/work/1', { 'x-who': 'bob' })).status, 200)
     const nobody = await get('/work/5000')
     assert.deepEqual([nobody.status, nobody.number('X-PROCESSING-TIME')], [200, 5_000])
     assert.equal(nobody.headers.get('x-throttle-millis-left'), null)
-  })
-
-  it('keeps apart whatever they are made of', async (t) => {
-    const subjects = [
-      ':',
-      'a:b',
-      'a',
-      '{a}',
-      '}{',
-      '{}',
-      'a\nb',
-      'a\r\nSET x y',
-      '\0',
-      'é',
-      'e\u0301',
-      '\ud800',
-      '\ud801',
-      'x'.repeat(10_240),
-      'x'.repeat(10_241),
-      '__proto__',
-      'constructor',
-    ]
-    let next = ''
-    const { get } = await appWith(t, (app, clock) => {
-      const throttled = throttle({ ...WINDOW, subject: () => next, clock })
-      app.use(throttled)
-      app.get('/who', (req, res) => void res.json(budgetOf(req).subject))
-    })
-    for (const [i, subject] of subjects.entries()) {
-      next = subject
-      assert.equal(
-        (await get(`/work/${i + 1}`)).number('X-THROTTLE-MILLIS-USED'),
-        i + 1,
-        JSON.stringify(subject).slice(0, 40),
-      )
-    }
-    for (const [i, subject] of subjects.entries()) {
-      next = subject
-      assert.equal((await get('/work/0')).number('X-THROTTLE-MILLIS-USED'), i + 1)
-    }
   })
 })
 
@@ -371,12 +288,12 @@ describe('throttle() passes to the error handler what a function of the app', ()
     ['throws: null', 'limitMs', raise(null), /^Error: thrown: null$/],
   ]
   for (const [what, option, answer, message] of wrong) {
-    it(`${what} (${option})`, async (t) => {
+    it(`${what} (${option})`, async () => {
       const errors: unknown[] = []
       const unhandled: unknown[] = []
       const note = (err: unknown) => void unhandled.push(err)
       process.on('unhandledRejection', note)
-      const { get } = await appWith(t, (app, clock) => {
+      const { get } = await appWith((app, clock) => {
         app.use(throttle({ ...WINDOW, [option]: answer, clock }))
         app.use(((err, _req, res, _next) => {
           errors.push(err)
@@ -394,10 +311,10 @@ describe('throttle() passes to the error handler what a function of the app', ()
 
 describe('throttle() holds time for requests in flight', () => {
   /** Starts requests that wait until `end()`; resolves when `n` have been answered or have reached the handler. */
-  async function burst(t: TestContext, n: number, learnMs: number, options: Partial<ThrottleOptions> = {}) {
+  async function burst(n: number, learnMs: number, options: Partial<ThrottleOptions> = {}) {
     const waiting: (() => void)[] = []
     let reached = () => {}
-    const { get, clock } = await appWith(t, (app, clock) => {
+    const { get, clock } = await appWith((app, clock) => {
       app.use(throttle({ ...WINDOW, subject: (req) => req.get('x-who') ?? 'ada', clock, wait: false, ...options }))
       app.get('/wait', (req, res) => {
         if (req.get('x-who') === 'teacher') {
@@ -425,27 +342,27 @@ describe('throttle() holds time for requests in flight', () => {
     return { admitted, refused, get, clock }
   }
 
-  it('admits at once only what fits, by what the route took another subject', async (t) => {
-    assert.deepEqual((({ admitted, refused }) => ({ admitted, refused }))(await burst(t, 30, 200)), {
+  it('admits at once only what fits, by what the route took another subject', async () => {
+    assert.deepEqual((({ admitted, refused }) => ({ admitted, refused }))(await burst(30, 200)), {
       ...{ admitted: 2, refused: 28 }, // 400 ms each: twice what the only request known took
     })
   })
 
-  it('expects half of the limit of a route it does not know', async (t) => {
-    assert.equal((await burst(t, 30, 0)).admitted, 2)
+  it('expects half of the limit of a route it does not know', async () => {
+    assert.equal((await burst(30, 0)).admitted, 2)
   })
 
-  it('admits again what was refused for want of hold when the window is over', async (t) => {
-    const { get, clock } = await burst(t, 6, 500)
+  it('admits again what was refused for want of hold when the window is over', async () => {
+    const { get, clock } = await burst(6, 500)
     clock.advance(10_000)
     assert.equal((await get('/work/1')).status, 200)
   })
 })
 
 describe('throttle() as an operator sees it', () => {
-  it('sets the RateLimit fields where asked, with the unit named, and leaves X-THROTTLE out where asked', async (t) => {
+  it('sets the RateLimit fields where asked, with the unit named, and leaves X-THROTTLE out where asked', async () => {
     const headers = { throttle: false, rateLimit: true }
-    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
+    const { get } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
     const answer = await get('/work/100')
     assert.equal(answer.headers.get('ratelimit-policy'), '"default";q=1000;qu="milliseconds";w=10')
     assert.match(answer.headers.get('ratelimit') ?? '', /^"default";r=900;t=([1-9]|10)$/)
@@ -459,9 +376,9 @@ describe('throttle() as an operator sees it', () => {
     [{ throttle: 'always' }, [false, true]],
     [{ rateLimit: true, throttle: 'always' }, [true, true]],
   ] as const) {
-    it(`a 429 with headers: ${JSON.stringify(headers)} has RateLimit, X-THROTTLE-*: ${expected.join()}`, async (t) => {
+    it(`a 429 with headers: ${JSON.stringify(headers)} has RateLimit, X-THROTTLE-*: ${expected.join()}`, async () => {
       const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }
-      const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, routes, headers, clock })))
+      const { get } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, routes, headers, clock })))
       await get('/tree/work/701')
       const refused = await get('/tree/work/1', { accept: 'application/problem+json' })
       assert.equal(refused.status, 429)
@@ -480,8 +397,8 @@ describe('throttle() as an operator sees it', () => {
     [{ throttle: false }, ['x-processing-time']],
     [{ throttle: 'always' }, ['x-processing-time', 'x-throttle-millis-left']],
   ] as const) {
-    it(`headers: ${JSON.stringify(headers)} sets ${expected.join() || 'none of the fields'}`, async (t) => {
-      const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
+    it(`headers: ${JSON.stringify(headers)} sets ${expected.join() || 'none of the fields'}`, async () => {
+      const { get } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
       const fields = ['x-processing-time', 'x-throttle-millis-left', 'ratelimit']
       const answer = await get('/work/1001')
       assert.deepEqual(
@@ -495,10 +412,10 @@ describe('throttle() as an operator sees it', () => {
     })
   }
 
-  it('usage() and reset() see and clear what a subject has used of each window', async (t) => {
+  it('usage() and reset() see and clear what a subject has used of each window', async () => {
     const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }
     let throttled: ReturnType<typeof throttle> | undefined
-    const { get } = await appWith(t, (app, clock) => app.use((throttled = throttle({ ...WINDOW, routes, clock }))))
+    const { get } = await appWith((app, clock) => app.use((throttled = throttle({ ...WINDOW, routes, clock }))))
     await get('/work/1200')
     await get('/tree/work/30')
     const usage = await throttled?.usage('ada')
@@ -541,9 +458,9 @@ describe('throttle() as an operator sees it', () => {
 })
 
 describe('req.throttle', () => {
-  it('says who pays, which window, what is spent and left, and when it ends', async (t) => {
+  it('says who pays, which window, what is spent and left, and when it ends', async () => {
     let seen: Record<string, unknown> = {}
-    const { get } = await appWith(t, (app, clock) => {
+    const { get } = await appWith((app, clock) => {
       app.use(throttle({ ...WINDOW, clock }))
       app.get('/see', (req, res) => {
         clock.advance(40)
@@ -558,9 +475,9 @@ describe('req.throttle', () => {
     assert.ok((endsInMs as number) > 0 && (endsInMs as number) <= 10_000)
   })
 
-  it('charge() adds to every window of the request, and throws for what is no time', async (t) => {
+  it('charge() adds to every window of the request, and throws for what is no time', async () => {
     const thrown: string[] = []
-    const { get } = await appWith(t, (app, clock) => {
+    const { get } = await appWith((app, clock) => {
       app.use(throttle({ ...WINDOW, clock }), throttle({ ...WINDOW, name: 'other', limitMs: 500, clock }))
       app.get('/charge', (req, res) => {
         for (const bad of [-1, NaN, Infinity, 86_400_001, '5', undefined, null]) {

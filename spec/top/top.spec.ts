@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
+import { type Advice, redisStore, throttle, throttleTest } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/inspect/published-window'
 import type { Published } from '../../lib/inspect/redis-windows'
 import type { RefusalsMessage } from '../../lib/throttle/refusals'
@@ -17,31 +17,29 @@ import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
-import { until } from '../support/until'
-import { databaseOfSuite, freePort, startRedis, startServer } from '../support/redis'
+import { databaseOfSuite, freePort, redisOfTest, startServer } from '../support/redis'
+import { listen } from '../support/serve'
 import { TYPESCRIPT } from '../support/typescript'
+import { until } from '../support/until'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
 
-function top(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+function run(command: string, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = { ...process.env }
   delete env.REDIS_URL
-  const child = spawn(process.execPath, [...TYPESCRIPT, MAIN, ...args], { env })
+  const child = spawn(command, args, { env })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
+const top = (...args: string[]) => run(process.execPath, [...TYPESCRIPT, MAIN, ...args])
+const lineOf = (args: readonly string[]) =>
+  [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
+
 /** Runs it with its output piped to a shell command. The code is that of express-tollgate. */
-function piped(to: string, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const line = [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
-  const child = spawn('bash', ['-c', `${line} | ${to}; exit \${PIPESTATUS[0]}`])
-  let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
-  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
-}
+const piped = (to: string, ...args: string[]) => run('bash', ['-c', `${lineOf(args)} | ${to}; exit \${PIPESTATUS[0]}`])
 
 /**
  * Where protected mode refuses: a Redis at an address of this machine that it takes for another host. A machine with no
@@ -63,8 +61,7 @@ async function guardedAddress(t: TestContext): Promise<string> {
 
 /** Runs it in a pseudo-terminal of that size: that of script(1), which every Linux has. */
 function inTerminal(columns: number, rows: number, ...args: string[]) {
-  const line = [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
-  const sized = `stty cols ${columns} rows ${rows}; exec ${line}`
+  const sized = `stty cols ${columns} rows ${rows}; exec ${lineOf(args)}`
   const child = spawn('script', ['-qefc', sized, '/dev/null'])
   let shown = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
@@ -111,30 +108,18 @@ async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
   return ms
 }
 
-const who = (req: express.Request) => req.get('X-Who') ?? ''
-
 /** Spends time for each of them through a real throttle, and waits until it is published. */
 async function spend(to: string | Cluster, prefix: string, name: string, ms: Record<string, number>) {
   const before = await spentIn(to, prefix)
-  const app = express()
-  const throttled = throttle({
-    store: redisStore(to, { prefix }),
-    ...{ name, windowMs: 2_592_000_000, limitMs: 60_000, subject: (req: express.Request) => who(req) },
-  })
-  app.use(throttled).get('/', (req, res) => {
-    budgetOf(req).charge(ms[who(req)] ?? 0)
-    res.end()
-  })
-  const server = app.listen(0)
-  const { port } = server.address() as { port: number }
-  for (const name of Object.keys(ms)) {
-    assert.equal((await fetch(`http://127.0.0.1:${port}/`, { headers: { 'X-Who': name } })).status, 200)
-  }
+  const terms = { name, windowMs: 2_592_000_000, limitMs: 60_000 }
+  const throttled = throttle({ ...terms, subject: (req) => req.get('X-Who'), store: redisStore(to, { prefix }) })
+  const { get, close } = await listen(express().use(throttled).get('/', throttleTest()))
+  for (const [who, spent] of Object.entries(ms))
+    assert.equal((await get(`/?processingTime=${spent}`, { 'X-Who': who })).status, 200)
   // On a busy machine the store's deadline may pass: its heartbeat says again what was not answered.
   await until(async () => (await spentIn(to, prefix)) >= Object.values(ms).reduce((a, b) => a + b, before))
   await throttled.close()
-  server.close()
-  server.closeAllConnections()
+  await close()
 }
 
 describe('express-tollgate top', () => {
@@ -142,9 +127,8 @@ describe('express-tollgate top', () => {
   let url: string
   before(() => void (url = database.url))
 
-  it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
-    const admin = new Redis(url)
-    t.after(() => admin.disconnect())
+  it('shows who has spent most first, by hash, and leaves other keys alone', async () => {
+    const admin = database.redis
     await admin.mset('api[1]:w4:{x}:1:text', 'no hash', 'other', '1')
     await admin.hset('api[1]:w4:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
     const hostile = 'api[1]:w4:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
@@ -312,10 +296,9 @@ describe('express-tollgate top', () => {
     assert.match((await look('--window', 'minute')).stdout, /^no window "minute" with counted time/)
   })
 
-  it('never sends KEYS, and writes nothing', async (t) => {
+  it('never sends KEYS, and writes nothing', async () => {
     await spend(url, 'tollgate:', 'default', { ada: 10 })
-    const admin = new Redis(url)
-    t.after(() => admin.disconnect())
+    const admin = database.redis
     await admin.config('RESETSTAT')
     await top('top', '--redis', url, '--json')
     const sent = [...(await admin.info('commandstats')).matchAll(/^cmdstat_(\w+)/gm)].map(([, name]) => name)
@@ -408,9 +391,8 @@ describe('express-tollgate top', () => {
   })
 
   it('keeps the last figures while Redis does not answer, says since when, and goes on by itself', async (t) => {
-    const own = await startRedis()
-    t.after(() => own.stop())
-    const to = `redis://127.0.0.1:${own.port}`
+    const own = await redisOfTest(t)
+    const to = own.url
     await spend(to, 'outage:', 'default', { ada: 2_000 })
     const terminal = inTerminal(100, 12, 'top', '--redis', to, '--prefix', 'outage:', '--every', '1')
     const first = () => terminal.pictures().at(-2)?.[0] ?? ''

@@ -1,9 +1,29 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express'
-import { type OnDenied, budgetOf, requireBearer, requireScope, serviceUnavailable, throttle } from '../../../lib'
+import { describe, it } from 'node:test'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  type Response,
+  type NextFunction,
+  type Request,
+} from 'express'
+import { isHttpError } from 'http-errors'
+import {
+  type OnDenied,
+  budgetOf,
+  requireBearer,
+  requireScope,
+  serviceUnavailable,
+  throttle,
+  type DenialError,
+  InvalidRequestError,
+  ThrottledError,
+  UnauthorizedError,
+  throttleTest,
+} from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
-import { listen } from '../../support/serve'
+import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 const dev = devIssuer()
@@ -11,7 +31,7 @@ const SPENT = { limitMs: 1, windowMs: 86_400_000, subject: () => 'ada' }
 const as = (who: string) => ({ Authorization: `Bearer ${dev.token(who)}` })
 
 /** An app whose first request spends the limit of `throttle()`, and whose errors are told by their handler. */
-async function appWith(t: TestContext, mount: (app: Express) => void) {
+async function appWith(mount: (app: Express) => void) {
   const app = express()
   mount(app)
   app.get('/', (req, res) => {
@@ -21,8 +41,7 @@ async function appWith(t: TestContext, mount: (app: Express) => void) {
   app.use(((err: Error, _req, res, _next) => {
     res.status(500).end(`told: ${err.message}`)
   }) satisfies ErrorRequestHandler)
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   return get
 }
 
@@ -50,8 +69,8 @@ describe('a failure of onDenied reaches the error handler', () => {
   ]
   for (const [by, mount] of denying) {
     for (const [what, onDenied, told] of failures) {
-      it(`${what}: ${by}`, async (t) => {
-        const get = await appWith(t, (app) => mount(app, onDenied))
+      it(`${what}: ${by}`, async () => {
+        const get = await appWith((app) => mount(app, onDenied))
         if (by === 'throttle()') await get('/')
         const answer = await get('/', by === 'requireScope()' ? as('ada') : {})
         assert.deepEqual([answer.status, answer.body], [500, told])
@@ -59,11 +78,11 @@ describe('a failure of onDenied reaches the error handler', () => {
     }
   }
 
-  it('also where the request has waited', async (t) => {
+  it('also where the request has waited', async () => {
     const onDenied = () => Promise.reject(down)
     const terms = { limitMs: 6_000, windowMs: 86_400_000, subject: () => 'ada', wait: { maxMs: 20 } }
     const running: Response[] = []
-    const get = await appWith(t, (app) => {
+    const get = await appWith((app) => {
       app.use(throttle({ ...terms, onDenied }))
       app.get('/held', (_req, res) => void running.push(res))
     })
@@ -106,12 +125,12 @@ describe('an error says of caching what the app says', () => {
   ]
   for (const [status, mount] of kinds) {
     for (const [said, sent] of fields) {
-      it(`${status}: ${JSON.stringify(said)}`, async (t) => {
+      it(`${status}: ${JSON.stringify(said)}`, async () => {
         const saying: RequestHandler = (_req, res, next) => {
           res.set(said)
           next()
         }
-        const get = await appWith(t, (app) => mount(app.use(saying)))
+        const get = await appWith((app) => mount(app.use(saying)))
         await get('/')
         const answer = await get('/')
         assert.equal(answer.status, status)
@@ -129,8 +148,8 @@ describe('an error varies by Accept', () => {
     ['accept, Origin', 'accept, Origin'],
     ['*', '*'],
   ] as const) {
-    it(`where Vary is ${String(said)}`, async (t) => {
-      const get = await appWith(t, (app) => {
+    it(`where Vary is ${String(said)}`, async () => {
+      const get = await appWith((app) => {
         app.use((_req, res, next) => {
           if (said !== undefined) res.setHeader('Vary', said)
           next()
@@ -139,4 +158,109 @@ describe('an error varies by Accept', () => {
       assert.equal((await get('/')).headers.get('Vary'), sent)
     })
   }
+})
+
+const HOUR = { limitMs: 1_000, windowMs: 3_600_000, subject: () => 'ada' }
+
+describe('throttle({ onDenied }) that calls next() without an error', () => {
+  const mark = (_err: unknown, _req: Request, res: Response, next: NextFunction) => {
+    res.set('X-Over', 'yes')
+    next()
+  }
+
+  for (const [what, windows] of [
+    ['one window', [HOUR]],
+    ['the inner of two windows', [{ ...HOUR, name: 'outer', limitMs: 60_000 }, HOUR]],
+    ['the outer of two windows', [HOUR, { ...HOUR, name: 'inner', limitMs: 60_000 }]],
+  ] as const) {
+    it(`lets the request pass, marked, without Retry-After, and charges it: ${what}`, async () => {
+      const throttles = windows.map((window) => throttle({ ...window, onDenied: mark }))
+      const app = express()
+      for (const one of throttles) app.use(one)
+      app.get('/', (req, res) => {
+        budgetOf(req).charge(1_500)
+        res.json(budgetOf(req).spentMs)
+      })
+      const { get } = await serve(app)
+      assert.equal((await get('/')).headers.get('x-over'), null)
+      for (let n = 2; n <= 4; n++) {
+        const { status, headers } = await get('/')
+        assert.deepEqual([status, headers.get('x-over'), headers.get('retry-after')], [200, 'yes', null])
+        for (const one of throttles) {
+          const spentMs = (await one.usage('ada'))[0]?.spentMs ?? 0
+          // A slow machine takes time itself, and an hour gives some back.
+          assert.equal(Math.round(spentMs / 1_500), n, `${spentMs} ms after ${n} requests`)
+        }
+      }
+    })
+  }
+
+  it('passes an error on as it is', async () => {
+    const app = express().use(throttle({ ...HOUR, onDenied: (err, _req, _res, next) => next(err) }))
+    app.get('/', (req, res) => {
+      budgetOf(req).charge(1_500)
+      res.end()
+    })
+    app.use((err: { status: number }, _req: Request, res: Response, _next: NextFunction) => {
+      res.status(err.status).end()
+    })
+    const { get } = await serve(app)
+    await get('/')
+    const { status, headers } = await get('/')
+    assert.deepEqual([status, headers.has('retry-after')], [429, true])
+  })
+})
+
+/** What TypeScript knows of an error: a line that compiles, or is expected not to. */
+function known(err: DenialError): string {
+  // @ts-expect-error a misspelt property is found
+  void err.figuress
+  // @ts-expect-error no error has this status
+  void (err.status === 418)
+  if (err.status === 429) {
+    const reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' = err.reason
+    const code: 'throttled' = err.code
+    return `${code} ${reason} in ${err.figures.window}`
+  }
+  // @ts-expect-error only a 429 has figures
+  void err.figures
+  if (err.status === 403) {
+    const reason: 'scope' | 'unauthenticated_session' = err.reason
+    return `${err.code} ${reason}`
+  }
+  // @ts-expect-error a reason of a 403
+  void (err.reason === 'scope')
+  if (err.status === 400) return `${err.code} ${err.reason ?? 'without a reason'}`
+  return `${err.code} ${err.reason}`
+}
+
+describe('errors', () => {
+  it('have literal types of status, code and reason, and are those of http-errors', async () => {
+    const dev = devIssuer()
+    const errors: DenialError[] = []
+    const onDenied = (err: DenialError, _req: unknown, res: express.Response) => {
+      errors.push(err)
+      res.status(err.status).set(err.headers).end()
+    }
+    const app = express()
+    app.use(requireBearer({ ...dev.options, onDenied }), throttle({ limitMs: 1_000, onDenied }))
+    app.get('/test', throttleTest({ onDenied }))
+    const { get } = await serve(app)
+    const headers = { authorization: `Bearer ${dev.token('ada')}` }
+    await get('/test')
+    await get('/test?processingTime=soon', headers)
+    await get('/test?processingTime=1001', headers)
+    await get('/test', headers)
+    assert.deepEqual(errors.map(known), [
+      'unauthorized no_token',
+      'invalid_request without a reason',
+      'throttled spent in default',
+    ])
+    assert.deepEqual(
+      errors.map((err) => [err instanceof Error, isHttpError(err), err.statusCode === err.status, err.expose]),
+      errors.map(() => [true, true, true, true]),
+    )
+    assert.ok(errors[0] instanceof UnauthorizedError && errors[1] instanceof InvalidRequestError)
+    assert.ok(errors[2] instanceof ThrottledError)
+  })
 })

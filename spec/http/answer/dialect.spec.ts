@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import express, { type Express } from 'express'
-import {
-  type Dialect,
-  type ThrottleOptions,
-  requireBearer,
-  serviceUnavailable,
-  throttle,
-  throttleTest,
-} from '../../../lib'
+import { type ThrottleOptions, requireBearer, serviceUnavailable, throttle, throttleTest } from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
 import { addressed } from '../../support/addressed'
-import { get, listen } from '../../support/serve'
+import { get, serve } from '../../support/serve'
 
 const dev = devIssuer()
 const DAY_MS = 86_400_000
 
 /** An app with one refusal of each factory: `/` 401, `/spent` 429, `/test` 400 and `/broken` 503. */
-async function refusals(
-  t: TestContext,
-  setting?: string,
-  options: Pick<ThrottleOptions, 'dialect' | 'errorFormat'> = {},
-) {
+async function refusals(setting?: string, options: Pick<ThrottleOptions, 'dialect' | 'errorFormat'> = {}) {
   const app = express()
   app.set('env', 'test')
   if (setting !== undefined) app.set('tollgate dialect', setting)
@@ -39,8 +28,7 @@ async function refusals(
   })
   app.use(requireBearer({ ...dev.options, ...options }))
   app.use(serviceUnavailable({ log: () => undefined, ...options }))
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   await get('/spent')
   return async (path: string, accept: string) => {
     const { status, headers, body } = await get(path, { accept })
@@ -70,9 +58,9 @@ const PROBLEM = [
 ]
 
 describe("app.set('tollgate dialect')", () => {
-  it('familysearch, the default: XML, or the vendor JSON for clients that name a JSON type', async (t) => {
+  it('familysearch, the default: XML, or the vendor JSON for clients that name a JSON type', async () => {
     for (const setting of [undefined, 'familysearch']) {
-      const ask = await refusals(t, setting)
+      const ask = await refusals(setting)
       assert.deepEqual(await ask('/', '*/*'), SERVICE_XML(401, NO_TOKEN))
       assert.deepEqual(await ask('/spent', '*/*'), SERVICE_XML(429, SPENT))
       assert.deepEqual(await ask('/broken', '*/*'), SERVICE_XML(503, 'Service Unavailable'))
@@ -82,8 +70,8 @@ describe("app.set('tollgate dialect')", () => {
     }
   })
 
-  it('standard: JSON with a message, or plain XML for clients that name an XML type', async (t) => {
-    const ask = await refusals(t, 'standard')
+  it('standard: JSON with a message, or plain XML for clients that name an XML type', async () => {
+    const ask = await refusals('standard')
     assert.deepEqual(await ask('/', '*/*'), JSON_BODY('application/json', 401, NO_TOKEN))
     assert.deepEqual(await ask('/spent', '*/*'), JSON_BODY('application/json', 429, SPENT))
     assert.deepEqual(await ask('/broken', '*/*'), JSON_BODY('application/json', 503, 'Service Unavailable'))
@@ -98,10 +86,10 @@ describe("app.set('tollgate dialect')", () => {
     assert.deepEqual(await ask('/spent', 'application/problem+json'), PROBLEM)
   })
 
-  it('docs/dialects.md shows each 429 byte by byte', async (t) => {
+  it('docs/dialects.md shows each 429 byte by byte', async () => {
     const page = readFileSync('docs/dialects.md', 'utf8')
     for (const dialect of ['familysearch', 'standard']) {
-      const ask = await refusals(t, dialect)
+      const ask = await refusals(dialect)
       for (const accept of ['*/*', 'application/json', 'application/problem+json']) {
         const [, type, body] = await ask('/spent', accept)
         if (dialect === 'standard' && accept === 'application/json') continue // as with */*
@@ -114,35 +102,34 @@ describe("app.set('tollgate dialect')", () => {
     }
   })
 
-  it('yields to the option dialect of a factory', async (t) => {
-    const standard = await refusals(t, 'familysearch', { dialect: 'standard' })
-    const service = await refusals(t, 'standard', { dialect: 'familysearch' })
+  it('yields to the option dialect of a factory', async () => {
+    const standard = await refusals('familysearch', { dialect: 'standard' })
+    const service = await refusals('standard', { dialect: 'familysearch' })
     for (const path of ['/', '/spent', '/broken', '/test?processingTime=x']) {
       assert.equal((await standard(path, '*/*'))[1], 'application/json', path)
       assert.equal((await service(path, '*/*'))[1], 'application/x-fs-v1+xml', path)
     }
   })
 
-  it('yields to errorFormat, and completes it', async (t) => {
-    const problem = await refusals(t, 'standard', { errorFormat: 'problem' })
+  it('yields to errorFormat, and completes it', async () => {
+    const problem = await refusals('standard', { errorFormat: 'problem' })
     assert.deepEqual(await problem('/spent', '*/*'), PROBLEM)
     assert.deepEqual(await problem('/spent', 'text/xml'), PLAIN_XML(429, SPENT))
-    const typed = await refusals(t, 'standard', { errorFormat: { json: 'application/vnd.example+json' } })
+    const typed = await refusals('standard', { errorFormat: { json: 'application/vnd.example+json' } })
     assert.deepEqual(await typed('/spent', '*/*'), JSON_BODY('application/vnd.example+json', 429, SPENT))
-    const json = await refusals(t, undefined, { errorFormat: 'json' })
+    const json = await refusals(undefined, { errorFormat: 'json' })
     assert.deepEqual(await json('/spent', '*/*'), JSON_BODY('application/json', 429, SPENT))
     assert.deepEqual(await json('/spent', 'text/xml'), SERVICE_XML(429, SPENT))
   })
 
-  it('is read once for each app, and inherited by mounted apps', async (t) => {
+  it('is read once for each app, and inherited by mounted apps', async () => {
     const [outer, inner, other] = [express(), express(), express()]
     const refuse = requireBearer(dev.options)
     for (const app of [inner, other]) app.use(refuse)
     other.set('tollgate dialect', 'familysearch')
     outer.use('/inner', inner).use('/other', other).use(refuse)
     outer.set('tollgate dialect', 'standard')
-    const { get, close } = await listen(outer)
-    t.after(close)
+    const { get } = await serve(outer)
     const types = () =>
       Promise.all(['/', '/inner', '/other'].map(async (path) => (await get(path)).headers.get('Content-Type')))
     const expected = ['application/json', 'application/json', 'application/x-fs-v1+xml']
@@ -156,7 +143,7 @@ describe("app.set('tollgate dialect')", () => {
     ['throttle', (app: Express) => app.use(throttle({ limitMs: 100, windowMs: DAY_MS, wait: { maxMs: 1 } }))],
     ['requireBearer', (app: Express) => app.use(requireBearer(dev.options))],
   ] as const) {
-    it(`a wrong value is reported by ${name}() to the error handler at the first refusal`, async (t) => {
+    it(`a wrong value is reported by ${name}() to the error handler at the first refusal`, async () => {
       const app = express()
       app.set('tollgate dialect', 'standart')
       mount(app)
@@ -165,8 +152,7 @@ describe("app.set('tollgate dialect')", () => {
         if (res.headersSent) return next(err)
         res.status(500).end(err.message)
       }) as express.ErrorRequestHandler)
-      const { get, close } = await listen(app)
-      t.after(close)
+      const { get } = await serve(app)
       const { status, body } = await Promise.race([1, 2, 3].map(() => get('/')))
       const message = "app.get('tollgate dialect') must be 'familysearch' or 'standard'; received 'standart'"
       assert.deepEqual([status, body], [500, addressed('TOLLGATE_OPTION', message)])
@@ -181,7 +167,7 @@ describe("app.set('tollgate dialect')", () => {
     ['express-tollgate dialect', 'standard'],
     ['dialect', 'standard'],
   ] as const) {
-    it(`the setting '${name}' is reported to the error handler, with the right name`, async (t) => {
+    it(`the setting '${name}' is reported to the error handler, with the right name`, async () => {
       const app = express()
       app.set('env', 'test')
       app.set(name, value)
@@ -190,38 +176,21 @@ describe("app.set('tollgate dialect')", () => {
       app.use(
         (err: Error, _req: unknown, res: express.Response, _next: unknown) => void res.status(500).end(err.message),
       )
-      const { get, close } = await listen(app)
-      t.after(close)
+      const { get } = await serve(app)
       await get('/')
       assert.ok((await get('/')).body.startsWith(`the app's setting '${name}' must be named 'tollgate dialect'`))
     })
   }
 
-  it('settings of the app with other names are left alone', async (t) => {
+  it('settings of the app with other names are left alone', async () => {
     const app = express()
     app.set('dialect', 'postgres')
     app.set('tollgate', throttle())
     app.use(throttle({ limitMs: 1, windowMs: DAY_MS, subject: () => 'ada' }))
     app.get('/', (req, res) => void res.end(String(req.throttle?.charge(10))))
-    const { get, close } = await listen(app)
-    t.after(close)
+    const { get } = await serve(app)
     await get('/')
     assert.equal((await get('/')).status, 429)
-  })
-
-  it('a wrong option throws in each factory', () => {
-    const dialect = 'json' as Dialect
-    for (const make of [
-      () => throttle({ dialect }),
-      () => requireBearer({ ...dev.options, dialect }),
-      () => throttleTest({ dialect }),
-      () => serviceUnavailable({ dialect }),
-    ]) {
-      assert.throws(make, {
-        name: 'TypeError',
-        message: addressed('TOLLGATE_OPTION', "dialect must be 'familysearch' or 'standard'; received 'json'"),
-      })
-    }
   })
 
   it('without an app the option counts, else familysearch', async (t) => {

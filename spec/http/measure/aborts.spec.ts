@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { type Server, createServer, get } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, pipeline } from 'node:stream'
@@ -13,7 +13,7 @@ import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { endlessFile } from '../../support/endless-file'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
-import { listen } from '../../support/serve'
+import { connected, serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** Answers with the beginning of a response, and no more. */
@@ -258,6 +258,16 @@ const WAYS: Record<string, Way> = {
       await closed
     },
   },
+  'a pipeline whose source breaks': {
+    workedMs: 90,
+    handle: async ({ res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      const source = new Readable({ read: () => void source.destroy(new Error('on purpose')) })
+      pipeline(source, res, () => undefined)
+      await closed
+    },
+  },
   'an error after the header, for which Express destroys the connection': {
     workedMs: 90,
     chargedMs: UNSEEN_MS,
@@ -339,11 +349,9 @@ async function charged(t: TestContext, express: Handling['express'], { handle, w
   }
   const signals: AbortSignal[] = []
   app.use(handled)
-  const { server, close } = await listen(app)
-  t.after(close)
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1', () => socket.write(request))
-  socket.on('error', () => undefined)
-  t.after(() => socket.destroy())
+  const { port } = await serve(app)
+  const socket = await connected(t, port)
+  socket.write(request)
   await until(() => signals.length === 1)
   await until(() => signals[0]?.aborted)
   const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs

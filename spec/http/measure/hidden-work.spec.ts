@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { EventEmitter, once } from 'node:events'
 import { ServerResponse } from 'node:http'
-import { type AddressInfo, type Socket, connect } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type TestContext, describe, it } from 'node:test'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import serverless from 'serverless-http'
 import { type AdmittedMessage, type ChargedMessage, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { listen } from '../../support/serve'
+import { heard } from '../../support/heard'
+import { connected, listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** No window ends amid a spec. */
@@ -34,19 +34,15 @@ async function api(
   app.use(throttled)
   build?.(app)
   app.use((req, res) => void handled.push({ req, res }))
-  const { server, close } = await listen(app)
+  const { server, port, close } = await listen(app)
   const connections: Socket[] = []
   server.on('connection', (connection: Socket) => connections.push(connection))
   t.after(async () => {
     for (const connection of connections) connection.destroy() // also of those that were upgraded
     await close()
   })
-  const { port } = server.address() as AddressInfo
-  const open = async (text: string): Promise<Socket & { text: string }> => {
-    const socket = Object.assign(connect(port, '127.0.0.1'), { text: '' })
-    t.after(() => socket.destroy())
-    socket.on('error', () => undefined).on('data', (data: Buffer) => (socket.text += data.toString('latin1')))
-    await once(socket, 'connect')
+  const open = async (text: string) => {
+    const socket = await connected(t, port)
     socket.write(text)
     return socket
   }
@@ -67,22 +63,12 @@ async function allHeard(connections: readonly Socket[], count: number): Promise<
 
 /** What the channels say is held: admitted holds less what is given back. */
 function heldMs(t: TestContext): () => number {
-  let sum = 0
-  const seen = new Set<Request>() // requests of the spec before may end now
-  const hold = (message: unknown) => {
-    const { req, holdMs } = message as AdmittedMessage
-    seen.add(req)
-    sum += holdMs
+  const [admitted, charged] = [heard<AdmittedMessage>(t, 'admitted'), heard<ChargedMessage>(t, 'charged')]
+  return () => {
+    const requests = new Set(admitted.map(({ req }) => req)) // requests of the spec before may end now
+    const freed = charged.filter(({ req }) => requests.has(req))
+    return admitted.reduce((ms, { holdMs }) => ms + holdMs, 0) - freed.reduce((ms, { holdMs }) => ms + holdMs, 0)
   }
-  const free = (message: unknown) => {
-    const { req, holdMs } = message as ChargedMessage
-    if (seen.has(req)) sum -= holdMs
-  }
-  subscribe('express-tollgate:admitted', hold)
-  subscribe('express-tollgate:charged', free)
-  t.after(() => unsubscribe('express-tollgate:admitted', hold))
-  t.after(() => unsubscribe('express-tollgate:charged', free))
-  return () => sum
 }
 
 describe('throttle() and responses behind others in a pipeline', () => {
@@ -178,6 +164,7 @@ describe('throttle() and a client that goes away before it is asked', () => {
     clock.advance(70)
     handled[0]?.res.status(204).end()
     clock.advance(60_000)
+    handled[0]?.res.end() // once is enough
     assert.equal(await spentMs(), 70)
   })
 })

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Express, Request, RequestHandler } from 'express'
 import { budgetOf, processingTime, throttle } from '../../../lib'
 import { type ManualClock, manualClock } from '../../../lib/testing'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
-import { listen } from '../../support/serve'
+import { connected, serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** No window ends amid a spec. */
@@ -36,7 +35,7 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
       if (way === 'mounted' && outerVersion !== innerVersion) continue
 
       describe(`throttle() on ${outerVersion} and an app of ${innerVersion}, ${way}`, () => {
-        async function apps(t: TestContext, build: (inner: Express, clock: ManualClock) => void) {
+        async function apps(build: (inner: Express, clock: ManualClock) => void) {
           const clock = manualClock(Date.UTC(2026, 0, 1))
           const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clientWaitMs: DAY_MS, clock })
           const [outer, inner] = [outerExpress(), innerExpress()]
@@ -44,16 +43,15 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
           outer.use(throttled, (req, _res, next) => (signals.push(budgetOf(req).signal), next()))
           build(inner, clock)
           call(outer, inner)
-          const listening = await listen(outer)
-          t.after(() => listening.close())
-          const { port } = listening.server.address() as AddressInfo
+          const listening = await serve(outer)
+          const { port } = listening
           const answer = (path = '/') => fetch(`http://localhost:${port}${path}`)
           const usage = async () => (await throttled.usage('ada'))[0]?.spentMs
           return { port, clock, signals, answer, usage }
         }
 
-        it('keeps the fields of the response, charges it, and does not abort the signal of one that was ended', async (t) => {
-          const { answer, usage, signals } = await apps(t, (inner, clock) => {
+        it('keeps the fields of the response, charges it, and does not abort the signal of one that was ended', async () => {
+          const { answer, usage, signals } = await apps((inner, clock) => {
             inner.get('/', (_req, res) => {
               clock.advance(120)
               res.json({})
@@ -73,17 +71,14 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
 
         it('leaves out the time that a slow reader takes', async (t) => {
           let response: ServerResponse | undefined
-          const { port, clock, usage } = await apps(t, (inner, clock) => {
+          const { port, clock, usage } = await apps((inner, clock) => {
             inner.get('/', (_req, res) => {
               clock.advance(100)
               res.write(MORE_THAN_BUFFERS)
               response = res
             })
           })
-          const socket = connect(port, 'localhost')
-          await once(socket, 'connect')
-          t.after(() => socket.destroy())
-          socket.pause()
+          const socket = (await connected(t, port)).pause()
           socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
           await until(() => response?.writableNeedDrain)
           const drained = once(response as ServerResponse, 'drain')
@@ -96,9 +91,9 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
         })
 
         it('aborts the signal where the client goes away', async (t) => {
-          const { port, signals, usage, clock } = await apps(t, (inner) => void inner.get('/', () => undefined))
-          const socket = connect(port, 'localhost', () => socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))
-          t.after(() => socket.destroy())
+          const { port, signals, usage, clock } = await apps((inner) => void inner.get('/', () => undefined))
+          const socket = await connected(t, port)
+          socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
           await until(() => signals.length === 1)
           socket.destroy()
           await until(() => signals[0]?.aborted)
@@ -108,9 +103,9 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
           assert.equal(await usage(), 18_000 / 32) // written off: nobody knows the route
         })
 
-        it('lets a second throttle inside charge and refuse', async (t) => {
+        it('lets a second throttle inside charge and refuse', async () => {
           const budgets: Request['throttle'][] = []
-          const { answer, usage } = await apps(t, (inner, clock) => {
+          const { answer, usage } = await apps((inner, clock) => {
             const second = throttle({ name: 'second', subject: () => 'ada', limitMs: 150, windowMs: DAY_MS, clock })
             inner.use(processingTime(), second)
             inner.get('/', (req, res) => {

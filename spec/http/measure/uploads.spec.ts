@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { type AddressInfo, type Socket, connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type TestContext, describe, it } from 'node:test'
@@ -10,9 +8,9 @@ import type express from 'express'
 import type { RequestHandler } from 'express'
 import multer from 'multer'
 import { processingTime, throttle } from '../../../lib'
-import { type ManualClock, manualClock } from '../../../lib/testing'
+import { manualClock } from '../../../lib/testing'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
-import { listen } from '../../support/serve'
+import { connected, serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** No window ends amid a spec. */
@@ -94,12 +92,8 @@ async function uploading(t: TestContext, version: Express, reader: RequestHandle
     clock.advance(workMs)
     res.json({})
   })
-  const { server, close } = await listen(app)
-  t.after(close)
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  socket.on('error', () => undefined)
-  t.after(() => socket.destroy())
-  await once(socket, 'connect')
+  const { port } = await serve(app)
+  const socket = await connected(t, port)
   const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
   return { clock, socket, requests, spentMs }
 }
@@ -107,11 +101,9 @@ async function uploading(t: TestContext, version: Express, reader: RequestHandle
 /** Sends parts, between which `betweenMs` pass, each once the one before has been read. Resolves with the answer. */
 async function send(
   parts: readonly string[],
-  { socket, requests, clock }: { socket: Socket; requests: readonly IncomingMessage[]; clock: ManualClock },
+  { socket, requests, clock }: Awaited<ReturnType<typeof uploading>>,
   betweenMs: number,
 ): Promise<string> {
-  let answer = ''
-  socket.setEncoding('latin1').on('data', (data: string) => (answer += data))
   let sent = 0
   for (const part of parts) {
     if (sent > 0) clock.advance(betweenMs)
@@ -120,8 +112,8 @@ async function send(
     await until(() => requests[0]?.socket.bytesRead === sent)
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
   }
-  await until(() => answer.includes('\r\n\r\n'))
-  return answer
+  await until(() => socket.text.includes('\r\n\r\n'))
+  return socket.text
 }
 
 const head = (type: string, length: string) =>

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type RequestListener, createServer, get } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, after, before, describe, it } from 'node:test'
+import { type TestContext, after, describe, it } from 'node:test'
 import fc from 'fast-check'
 import express from 'express'
 import { type AdmittedMessage, addressSubject, budgetOf, throttle } from '../../../lib'
 import { blockOf, networkOf } from '../../../lib/http/request/network'
+import { heard, warned } from '../../support/heard'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -40,14 +40,6 @@ describe('ipv6Prefix', () => {
         assert.equal((await get('/', { 'X-Forwarded-For': '203.0.113.9' })).body, 'address:203.0.113.9')
       }
     })
-
-  it('is a whole number from 32 to 128', () => {
-    for (const ipv6Prefix of [31, 129, 56.5, NaN, '64'] as number[]) {
-      const message = /ipv6Prefix must be a whole number from 32 to 128; received/
-      assert.throws(() => throttle({ ipv6Prefix }), message)
-      assert.throws(() => addressSubject({ ip, headers: {} } as express.Request, { ipv6Prefix }), message)
-    }
-  })
 })
 
 describe('networkOf()', () => {
@@ -137,14 +129,9 @@ describe('blockOf()', () => {
 })
 
 describe('the address that pays', () => {
-  const said: string[] = []
+  const said = warned({ after }, 'TOLLGATE_TRUST_PROXY')
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
-  const listener = (warning: Error & { code?: string }) => void said.push(`${warning.code} ${warning.message}`)
-  before(() => process.on('warning', listener))
-  after(() => {
-    process.off('warning', listener)
-    rmSync(folder, { recursive: true })
-  })
+  after(() => rmSync(folder, { recursive: true }))
 
   for (const [what, field] of [
     ['IPv4:port', (i: number) => `203.0.113.9:${50_000 + i}`],
@@ -172,21 +159,18 @@ describe('the address that pays', () => {
     const app = express().set('trust proxy', 'loopback').use(throttle())
     app.get('/', (req, res) => void res.send(budgetOf(req).subject))
     assert.equal(await askOverSocket(app, '203.0.113.9'), 'address:unknown')
-    await until(() => said.some((text) => /^TOLLGATE_TRUST_PROXY .*received undefined.*a subnet never/.test(text)))
+    await until(() => said.some((text) => /received undefined.*a subnet never/.test(text)))
 
     app.set('trust proxy', 1)
     assert.equal(await askOverSocket(app, '203.0.113.9'), 'address:203.0.113.9')
     assert.equal(await askOverSocket(app, 'unknown'), 'address:unknown')
     assert.equal(await askOverSocket(app, '_gazonk'), 'address:unknown')
-    assert.equal(said.filter((text) => text.startsWith('TOLLGATE_TRUST_PROXY')).length, 1, 'once')
+    assert.equal(said.length, 1, 'once')
   })
 
   it("is the socket's outside Express", async () => {
-    const server = createServer((req, res) => void res.end(addressSubject(req)))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as { port: number }
-    assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'address:127.0.0.1')
-    server.close()
+    const { get } = await serve((req, res) => void res.end(addressSubject(req)))
+    assert.equal((await get('/')).body, 'address:127.0.0.1')
   })
 
   async function askOverSocket(app: RequestListener, forwardedFor: string): Promise<string> {
@@ -240,10 +224,7 @@ describe('TOLLGATE_TRUST_PROXY', () => {
   })
 
   it('is not warned of where a client has gone, and with it its address: no handler runs, and nobody is charged', async (t) => {
-    const paid: unknown[] = []
-    const listener = (message: unknown) => void paid.push((message as AdmittedMessage).subject)
-    subscribe('express-tollgate:admitted', listener)
-    t.after(() => unsubscribe('express-tollgate:admitted', listener))
+    const paid = heard<AdmittedMessage>(t, 'admitted')
     const ran: string[] = []
     const arrived: express.Request[] = []
     const pass: (() => void)[] = []

@@ -4,7 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { type TestContext, describe, it } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import { throttle } from '../../../lib'
-import { listen } from '../../support/serve'
+import { serve } from '../../support/serve'
 import { steppedClock, turn } from '../../support/stepped-clock'
 import { Random } from '../simulation/random'
 
@@ -137,8 +137,7 @@ class Client {
 
   static async of(t: TestContext): Promise<Client> {
     const client = new Client()
-    const { port, close } = await listen(client.#app())
-    t.after(close)
+    const { port } = await serve(client.#app())
     t.after(() => client.#agent.destroy())
     client.#port = port
     await client.#askAsOthers()

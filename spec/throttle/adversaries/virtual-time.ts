@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import express, { type Request } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
-import { listen } from '../../support/serve'
+import { listen, serve } from '../../support/serve'
 import { steppedClock, turn } from '../../support/stepped-clock'
 import { until } from '../../support/until'
 import { type Attack, Client, type TrickName, beQuick, handleAttack } from './attacks'
@@ -27,7 +27,7 @@ export async function attack(
   const subject = (req: Request) => req.get('X-User') as string
   const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store: opaqueStore(store) }))
   const throttles = stores.map((store) => throttle({ subject, clock, concurrency, ...store }))
-  const spent = await spentThrottle(t, { subject, clock })
+  const spent = await spentThrottle({ subject, clock })
   // Without a store nothing is awaited that comes by another way than the sockets.
   const passUntil = async (endMs: number) =>
     processes === 1 ? clock.advance(Math.max(0, endMs - clock.now())) : clock.passUntil(endMs)
@@ -117,14 +117,13 @@ export async function attack(
 }
 
 /** A throttle behind the work, in which the attacker has no time left for as long as he tries. */
-async function spentThrottle(t: TestContext, options: ThrottleOptions) {
+async function spentThrottle(options: ThrottleOptions) {
   const spent = throttle({ ...options, name: 'spent', limitMs: 1, windowMs: 30 * 86_400_000 })
   const app = express().use(spent, (req, res) => {
     budgetOf(req).charge(2)
     res.end()
   })
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   await get('/', { 'X-User': 'eve' })
   return spent
 }

@@ -1,4 +1,4 @@
-// One process of an API whose handlers call another service: started by concurrency.spec.ts, heard on its output.
+// One process of an API whose handlers call another service: started by processes.spec.ts, heard on its output.
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { type ThrottleOptions, redisStore, throttle } from '../../../lib'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { type StoreMessage, type ThrottleOptions, type ThrottleStore, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
 import { askingStore } from '../../support/asking-store'
+import { heard, warned } from '../../support/heard'
 import { missedDeadline } from '../../support/missed-deadline'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
@@ -17,15 +17,8 @@ const SMALL_MS = 1_000
 async function api(t: TestContext, options: ThrottleOptions = {}, over = (of: ThrottleStore) => of) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
-  const warnings: (Error & { code?: string })[] = []
-  const outages: StoreMessage[] = []
-  const warned = (warning: Error) => void warnings.push(warning)
-  const announced = (told: unknown) => {
-    const outage = told as StoreMessage
-    if (!missedDeadline(outage.cause)) outages.push(outage)
-  }
-  process.on('warning', warned)
-  subscribe('express-tollgate:degraded', announced)
+  const unreadable = warned(t, 'TOLLGATE_UNREADABLE')
+  const told = heard<StoreMessage>(t, 'degraded')
   const { ask } = await throttledApp(t, {
     ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
     limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
@@ -33,23 +26,15 @@ async function api(t: TestContext, options: ThrottleOptions = {}, over = (of: Th
     ...options,
   })
   t.after(async () => {
-    process.off('warning', warned)
-    unsubscribe('express-tollgate:degraded', announced)
     admin.disconnect()
     await redis.stop()
   })
-  outages.splice(0)
+  told.splice(0)
   const keyOf = (user: string) => openWindowKey(user, 'month')
   const charge = async (user: string, ms: number, plan = 'large') => (await ask(user, ms, { 'X-Plan': plan })).status
   const totalMs = (user: string) => sharedTotalMs(admin, user, 'month')
-  return {
-    admin,
-    charge,
-    keyOf,
-    outages,
-    totalMs,
-    unreadable: () => warnings.filter((w) => w.code === 'TOLLGATE_UNREADABLE'),
-  }
+  const outages = () => told.filter(({ cause }) => !missedDeadline(cause))
+  return { admin, charge, keyOf, outages, totalMs, unreadable }
 }
 
 describe('throttle() over a Redis in which one key is bad', () => {
@@ -64,10 +49,10 @@ describe('throttle() over a Redis in which one key is bad', () => {
     assert.equal(await charge('ada', LIMIT_MS), 200)
     assert.equal(await charge('ada', 1), 429, 'its limit holds in this process')
     assert.equal(await charge('bob', 1), 200)
-    assert.deepEqual(outages, [])
-    const [warning, ...more] = unreadable()
+    assert.deepEqual(outages(), [])
+    const [warning, ...more] = unreadable
     assert.deepEqual(more, [])
-    assert.ok(warning?.message.includes(keyOf('ada')) && warning.message.includes('WRONGTYPE'), warning?.message)
+    assert.ok(warning?.includes(keyOf('ada')) && warning.includes('WRONGTYPE'), warning)
   })
 
   it('in damaged fields: they are mended, and nothing is announced', async (t) => {
@@ -81,7 +66,7 @@ describe('throttle() over a Redis in which one key is bad', () => {
       await until(async () => (await totalMs('ada').catch(() => 0)) >= 1_000 + 100 * (i + 1))
     }
     assert.ok((await totalMs('ada')) < 2_000)
-    assert.deepEqual([outages, unreadable()], [[], []])
+    assert.deepEqual([outages(), unreadable], [[], []])
   })
 })
 

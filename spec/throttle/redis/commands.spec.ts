@@ -6,7 +6,8 @@ import { type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
 import { parseField } from '../../../lib/throttle/redis/record'
 import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { redisOfSuite } from '../../support/redis'
-import { listen } from '../../support/serve'
+import { serve } from '../../support/serve'
+import { ready } from '../../support/ready'
 import { until } from '../../support/until'
 
 const COMMON = { limitMs: 18_000, windowMs: 86_400_000, subject: (req: Request) => `user:${req.get('x-user')}` }
@@ -23,12 +24,9 @@ describe('commands that throttle() sends to Redis', () => {
     const app = express()
     app.get('/person', ...throttles, (_req, res) => void res.end())
     app.get('/open', ...throttles.slice(0, 1), (_req, res) => void res.end())
-    const { get, close } = await listen(app)
-    t.after(async () => {
-      await close()
-      await Promise.all(throttles.map((each) => each.close()))
-    })
-    await Promise.all(throttles.map((each) => each.ready()))
+    const { get } = await serve(app)
+    t.after(() => Promise.all(throttles.map((each) => each.close())))
+    await ready(...throttles)
     const ask = async (user: string, path = '/person') =>
       assert.equal((await get(path, { 'x-user': user })).status, 200)
     for (let i = 0; i < 40; i++) for (const path of ['/person', '/open']) await ask(`first-${i}`, path) // prices are known
@@ -87,12 +85,9 @@ describe('commands that throttle() sends to Redis', () => {
     app.use((req, res, next) => (req.get('x-user') === 'mallory' ? void res.status(403).end() : next()))
     app.use(second)
     app.use((_req, res) => void setTimeout(() => res.end(), 60)) // dearer than what the store's figures may be off by
-    const { get, close } = await listen(app)
-    t.after(async () => {
-      await close()
-      await Promise.all([first.close(), second.close()])
-    })
-    await first.ready()
+    const { get } = await serve(app)
+    t.after(() => Promise.all([first.close(), second.close()]))
+    await ready(first)
     await Promise.all(Array.from({ length: 8 }, (_, i) => get('/', { 'x-user': `known-${i}` })))
     assert.equal((await get('/', { 'x-user': 'mallory' })).status, 403)
     const [key = ''] = await own.redis.keys(`tollgate:w?:{${subjectId('user:mallory', 1).id}}:*:second`)

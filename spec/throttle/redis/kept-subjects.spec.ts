@@ -1,28 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import express from 'express'
+import { createHash, createHmac } from 'node:crypto'
+import { inspect } from 'node:util'
 import { Cluster } from 'ioredis'
-import { type ThrottleStore, budgetOf, redisStore, throttle } from '../../../lib/index'
+import { type ThrottleStore, redisStore, type RedisStoreOptions } from '../../../lib/index'
 import { shortName } from '../../../lib/throttle/redis/record'
 import { startCluster } from '../../support/cluster'
-import { listen } from '../../support/serve'
 import { redisOfSuite } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
+import { found } from '../../../lib/top/view'
+import { redisWindows } from '../../../lib/inspect/redis-windows'
+import { keyedDigest } from '../../../lib/throttle/subject-digest'
 
 /** A process: `spend(who)` charges a second. */
 async function start(t: TestContext, store: ThrottleStore) {
-  const throttled = throttle({ store, windowMs: 86_400_000, subject: (req) => String(req.get('X-Who')) })
-  const app = express().use(throttled, (req, res) => {
-    budgetOf(req).charge(1_000)
-    res.end()
-  })
-  const { get, close } = await listen(app)
-  t.after(async () => {
-    await close()
-    await throttled.close()
-  })
-  await throttled.ready()
-  return { spend: (who: string) => get('/', { 'X-Who': who }), flush: () => throttled.flush() }
+  const { throttled, ask } = await throttledApp(t, { store, windowMs: 86_400_000 })
+  return { spend: (who: string) => ask(who, 1_000), flush: () => throttled.flush() }
 }
 
 describe('redisStore({ keepSubjects })', () => {
@@ -120,11 +114,6 @@ describe('redisStore({ keepSubjects })', () => {
     const isAll = (names: unknown[]) => JSON.stringify(names.sort()) === JSON.stringify([...who].sort())
     await until(async () => isAll(await onMasters()) && isAll(await namesIn('many:')))
   })
-
-  it('throws a TypeError for what is no boolean', () => {
-    const wrong = { keepSubjects: 'yes' } as unknown as { keepSubjects: boolean }
-    assert.throws(() => redisStore('redis://localhost', wrong), /keepSubjects must be a boolean; received 'yes'/)
-  })
 })
 
 describe('shortName()', () => {
@@ -148,5 +137,68 @@ describe('shortName()', () => {
   it('replaces what a terminal obeys, hides or turns round, and half of a character', () => {
     for (const c of ['\0', '\n', '\u001b', '\u009b', '\u202e', '\u2066', '\u200b', '\u2028', '\ud800'])
       assert.equal(shortName(`a${c}b`), 'a\ufffdb')
+  })
+})
+
+const KEY = 'a key of 32 bytes or more, from the environment'
+
+describe('redisStore({ hashKey })', () => {
+  const own = redisOfSuite()
+
+  /** A process whose users pay by the field X-User; each request charges a second. */
+  async function start(t: TestContext, options: RedisStoreOptions) {
+    const { throttled, ask } = await throttledApp(t, { store: redisStore(own.redis, options), windowMs: 86_400_000 })
+    const usedMs = async (user: string) => Math.round((await throttled.usage(user))[0]?.spentMs ?? -1)
+    return { spend: (user: string) => ask(user, 1_000), usedMs, throttled }
+  }
+  const idsUnder = async (prefix: string) =>
+    (await own.redis.keys(`${prefix}w4:*`)).map((key) => /\{(.*?)\}/.exec(key)?.[1])
+
+  it('names a window by a hash that cannot be found without the key', async (t) => {
+    const subject = 'address:203.0.113.9'
+    const bytes = Buffer.from(subject, 'utf16le')
+    const plain = createHash('sha256').update(bytes).digest('base64url').slice(0, 24)
+    const keyed = createHmac('sha256', KEY).update(bytes).digest('base64url').slice(0, 24)
+    for (const [prefix, options, id] of [
+      ['unkeyed:', {}, plain],
+      ['keyed:', { hashKey: KEY }, keyed],
+      ['bytes:', { hashKey: Buffer.from(KEY) }, keyed],
+    ] as const) {
+      const { spend } = await start(t, { prefix, ...options })
+      await spend(subject)
+      await until(async () => (await idsUnder(prefix)).length > 0)
+      assert.deepEqual(await idsUnder(prefix), [id])
+    }
+  })
+
+  it('shares a budget between processes with the same key, and with no others', async (t) => {
+    const options = { prefix: 'shared:', hashKey: KEY }
+    const [one, two, other] = [
+      await start(t, options),
+      await start(t, options),
+      await start(t, { ...options, hashKey: `another ${KEY}` }),
+    ]
+    await one.spend('user:ada')
+    await until(async () => (await two.usedMs('user:ada')) >= 1_000)
+    assert.equal(await other.usedMs('user:ada'), 0)
+    await two.throttled.reset('user:ada')
+    await until(async () => (await one.usedMs('user:ada')) === 0)
+  })
+
+  it('lets `top` find a subject by the key', async (t) => {
+    const { spend } = await start(t, { prefix: 'top:', hashKey: KEY })
+    await spend('user:ada')
+    const windows = await redisWindows(own.redis, 'top:')
+    t.after(() => windows.close())
+    await until(async () => (await windows.read()).windows.length > 0)
+    assert.deepEqual(found((await windows.read()).windows, 'user:ada'), [])
+    assert.equal(found((await windows.read()).windows, 'user:ada', keyedDigest(KEY))[0]?.name, 'user:ada')
+  })
+
+  it('is shown nowhere', () => {
+    assert.doesNotMatch(
+      inspect(redisStore('redis://localhost:1', { hashKey: KEY }), { depth: 9 }),
+      /a key of 32|61 20 6b 65 79/,
+    )
   })
 })

@@ -4,7 +4,7 @@ import express, { type Response } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { type Handling, heldApi } from '../../support/held-api'
-import { listen } from '../../support/serve'
+import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** What a request works: the whole limit. */
@@ -67,15 +67,14 @@ describe('budgetOf().charge() bounds work as the stopwatch does', () => {
       byCharge.forEach((limits, window) => assert.ok(limits <= (byStopwatch[window] as number), `window ${window}`))
     })
 
-  it('counts in every window of the request, as overshoot too', async (t) => {
+  it('counts in every window of the request, as overshoot too', async () => {
     const clock = manualClock(Date.UTC(2026, 0, 1))
     const common = { subject: () => 'ada', wait: false as const, clock }
     const day = throttle({ ...common, name: 'day', limitMs: 4_000, windowMs: 120_000 })
     const minute = throttle({ ...common, name: 'minute', limitMs: 16_000, windowMs: 60_000 })
     const running: Response[] = []
     const app = express().use(day, minute, (_req, res) => void running.push(res))
-    const { get, close } = await listen(app)
-    t.after(close)
+    const { get } = await serve(app)
     const burst = async (requests: number) => {
       const refused: number[] = []
       const asked = Array.from({ length: requests }, () => get('/').then(({ status }) => refused.push(status)))

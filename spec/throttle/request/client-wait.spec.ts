@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
-import type { Socket } from 'node:net'
 import { type TestContext, describe, it } from 'node:test'
-import type { ThrottleOptions } from '../../../lib'
+import type { Socket } from 'node:net'
+import express, { type Request, type Response } from 'express'
+import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { type Handling, heldApi } from '../../support/held-api'
 import { until } from '../../support/until'
+import { manualClock } from '../../../lib/testing'
+import { connected, serve } from '../../support/serve'
 
 /** Uploads whose last byte is kept back while their handlers read. */
 async function uploads(t: TestContext, count: number, options: ThrottleOptions = {}, paths = ['/up'], bytes = 2) {
   const api = await heldApi(t, options)
   for (const path of paths) await api.teachQuick(path, 'POST')
-  const sockets: Socket[] = []
+  const sockets: Awaited<ReturnType<typeof api.open>>[] = []
   for (const path of paths)
     for (let i = 0; i < count; i++) {
       const socket = await api.open(path, `Content-Length: ${bytes}\r\n`, 'POST')
@@ -72,10 +75,12 @@ describe('throttle({ clientWaitMs })', () => {
   })
 
   it('counts waits that are short, and requests that end amid one', async (t) => {
-    const { clock, running, spentMs } = await uploads(t, 1)
+    const { clock, running, sockets, spentMs } = await uploads(t, 1)
     clock.advance(2_020)
     running[0]?.res.end()
     assert.equal(await spentMs(), 20)
+    await until(() => sockets[0]?.text.includes('\r\n\r\n'))
+    assert.match(sockets[0]?.text ?? '', /\r\nX-PROCESSING-TIME: 20\r\n/i)
   })
 
   it('counts a body that dribbles in beyond the cap', async (t) => {
@@ -151,5 +156,105 @@ describe('throttle({ clientWaitMs })', () => {
     await new Promise(setImmediate)
     clock.advance(2_100)
     assert.equal(await spentMs(), 100)
+  })
+})
+
+/** No window ends amid a spec. */
+const DAY_MS = 86_400_000
+
+/** An API whose `/work` is expected to take 500 of 1,000 ms, as nearly nothing is known of it, and what is at work in it. */
+async function api(t: TestContext, timersAt = 1) {
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const after = clock.after.bind(clock)
+  clock.after = (ms, fn) => after(ms * timersAt, fn)
+  const app = express()
+  const throttled = throttle({
+    ...{ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clientWaitMs: DAY_MS, clock },
+    wait: false, // a 429 says at once what does not fit
+  })
+  app.use(throttled)
+  const working: { req: Request; res: Response }[] = []
+  app.all('/work', (req, res) => {
+    if (req.get('X-User') === 'teacher') {
+      clock.advance(400)
+      return void res.end()
+    }
+    working.push({ req, res })
+    if (req.method === 'POST') req.resume().on('error', () => undefined)
+  })
+  const { url, port, get } = await serve(app)
+  for (const method of ['GET', 'POST']) await fetch(`${url}/work`, { method, headers: { 'X-User': 'teacher' } })
+  /** Sends a request, and waits until it works. */
+  const open = async (method = 'GET', rest = '\r\n'): Promise<Socket> => {
+    const socket = await connected(t, port)
+    const before = working.length
+    socket.write(`${method} /work HTTP/1.1\r\nHost: x\r\n${rest}`)
+    await until(() => working.length > before)
+    return socket
+  }
+  const leaves = async (socket: Socket) => {
+    const { signal } = budgetOf((working.at(-1) as { req: Request }).req)
+    socket.destroy()
+    await until(() => signal.aborted)
+  }
+  const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
+  return { clock, working, get, open, leaves, spentMs }
+}
+
+describe('throttle() and the hold of a request whose client has gone', () => {
+  it('keeps it for as long as the request was expected to take, so that no more is begun than fits', async (t) => {
+    const { clock, working, get, open, leaves, spentMs } = await api(t)
+    for (let requests = 0; requests < 2; requests++) {
+      const socket = await open()
+      clock.advance(100)
+      await leaves(socket)
+    }
+    assert.equal(await spentMs(), 300)
+    // 300 used, 300 + 400 held: 500 more do not fit.
+    assert.equal((await get('/work')).status, 429)
+    assert.equal(working.length, 2)
+
+    clock.advance(400)
+    assert.equal(await spentMs(), 1_000) // both are written off, and have paid their price
+  })
+
+  it('keeps it also where a timer fires early, as in Node one does that is set late in a long turn', async (t) => {
+    const { clock, get, open, leaves } = await api(t, 0.5)
+    for (let requests = 0; requests < 2; requests++) await leaves(await open())
+    for (const afterMs of [260, 200]) {
+      clock.advance(afterMs)
+      assert.equal((await get('/work')).status, 429) // 500 + 500 held
+    }
+    clock.advance(80)
+    await open() // a third one works
+  })
+
+  it('gives it back when the handler ends the response', async (t) => {
+    const { clock, working, get, open, leaves, spentMs } = await api(t)
+    for (let requests = 0; requests < 2; requests++) await leaves(await open())
+    assert.equal((await get('/work')).status, 429)
+    clock.advance(50)
+    for (const { res } of working) res.end()
+    assert.equal(await spentMs(), 100)
+    await open() // a third one works
+  })
+})
+
+describe('throttle() and the hold of a request that waits for its body', () => {
+  it('keeps it, and charges nothing of the wait', async (t) => {
+    const { clock, working, get, open, spentMs } = await api(t)
+    const sockets = [await open('POST', 'Content-Length: 2\r\n\r\na'), await open('POST', 'Content-Length: 2\r\n\r\na')]
+    await until(() => working.every(({ req }) => req.readableDidRead))
+    await new Promise(setImmediate)
+    clock.advance(30_000)
+    assert.equal(await spentMs(), 0)
+    assert.equal((await get('/work')).status, 429) // 500 + 500 held, 500 more do not fit
+
+    for (const socket of sockets) socket.write('b')
+    await until(() => working.every(({ req }) => req.complete))
+    clock.advance(100)
+    assert.equal(await spentMs(), 200)
+    for (const { res } of working) res.end()
+    assert.equal(await spentMs(), 200)
   })
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import express, { type Response } from 'express'
 import { type ThrottleOptions, budgetOf, redisStore, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { type Server, startRedis } from '../../support/redis'
-import { listen } from '../../support/serve'
+import { databaseOfSuite } from '../../support/redis'
+import { serve } from '../../support/serve'
+import { ready } from '../../support/ready'
 import { until } from '../../support/until'
 
 /** So long that no window ends amid a spec. */
@@ -24,18 +25,9 @@ async function rowOf(t: TestContext, options: ThrottleOptions, inner: Readonly<R
   })
   for (const { path, throttled } of throttles) app.use(path, throttled)
   app.use((req, res) => void running.set(res, req.path))
-  const { url, close } = await listen(app)
-  t.after(async () => {
-    await close()
-    await Promise.all(throttles.map(({ throttled }) => throttled.close()))
-  })
-  for (const { throttled } of throttles)
-    await until(() =>
-      throttled.ready().then(
-        () => true,
-        () => false,
-      ),
-    )
+  const { url } = await serve(app)
+  t.after(() => Promise.all(throttles.map(({ throttled }) => throttled.close())))
+  await ready(...throttles.map(({ throttled }) => throttled))
   const answers: number[] = []
   let asked = 0
   const ask = async (path: string) => {
@@ -52,11 +44,7 @@ async function rowOf(t: TestContext, options: ThrottleOptions, inner: Readonly<R
 }
 
 describe('throttle() below throttle(): who waited for an inner window asks the outer ones again', () => {
-  let redis: Server
-  before(async () => {
-    redis = await startRedis()
-  })
-  after(() => redis.stop())
+  const own = databaseOfSuite()
 
   const ROOM = { limitMs: 600_000, wait: { maxMs: 60_000, perSubject: 128 } }
   /** Two at a time while nothing is known of the route: each reserves half. */
@@ -72,13 +60,7 @@ describe('throttle() below throttle(): who waited for an inner window asks the o
       it(`never more than 32 run at once: ${title}${isShared ? ', two processes over Redis' : ''}`, async (t) => {
         const prefix = `${Math.random()}:`
         const row = () =>
-          rowOf(
-            t,
-            isShared
-              ? { ...ROOM, store: redisStore(`redis://127.0.0.1:${redis.port}`, { prefix, deadlineMs: 500 }) }
-              : ROOM,
-            inner,
-          )
+          rowOf(t, isShared ? { ...ROOM, store: redisStore(own.url, { prefix, deadlineMs: 500 }) } : ROOM, inner)
         const rows = isShared ? [await row(), await row()] : [await row()]
         const count = () => rows.reduce((sum, { running }) => sum + running.size, 0)
         const answered = () => rows.reduce((sum, { answers }) => sum + answers.length, 0)

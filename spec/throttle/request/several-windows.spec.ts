@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import express, { type Response } from 'express'
-import { type Throttle, redisStore, throttle } from '../../../lib'
+import { type Throttle, redisStore, throttle, budgetOf } from '../../../lib'
 import { introspectionOf } from '../../../lib/throttle/introspection'
 import { subjectKey } from '../../../lib/throttle/subject'
 import type { Account } from '../../../lib/throttle/budget/account'
 import { askingStore } from '../../support/asking-store'
-import { listen } from '../../support/serve'
-import { type Server, startRedis } from '../../support/redis'
+import { serve } from '../../support/serve'
+import { databaseOfSuite } from '../../support/redis'
+import { ready } from '../../support/ready'
 import { until } from '../../support/until'
 
 setFlagsFromString('--expose-gc')
@@ -19,15 +20,11 @@ const collect = runInNewContext('gc') as () => void
 const WINDOW_MS = 2_592_000_000
 
 describe('throttle() twice, where a request waits for the second', () => {
-  let redis: Server
-  before(async () => {
-    redis = await startRedis()
-  })
-  after(() => redis.stop())
+  const own = databaseOfSuite()
 
   /** A team's window, then a user's; each admission asks Redis, so that a client can go while it is asked. */
   async function api(t: TestContext) {
-    const store = askingStore(redisStore(`redis://127.0.0.1:${redis.port}`, { prefix: `${Math.random()}:` }))
+    const store = askingStore(redisStore(own.url, { prefix: `${Math.random()}:` }))
     const wait = { maxMs: 60_000, perSubject: 64 } // on a busy machine those who came first wait while the others come
     const shared = { windowMs: WINDOW_MS, store, wait }
     const team = throttle({ ...shared, name: 'team', limitMs: 600_000, subject: () => 'team' })
@@ -45,12 +42,9 @@ describe('throttle() twice, where a request waits for the second', () => {
       running.add(res)
       res.once('close', () => running.delete(res))
     })
-    const { url, close } = await listen(app)
-    t.after(async () => {
-      await close()
-      await Promise.all([team.close(), user.close()])
-    })
-    await Promise.all([team.ready(), user.ready()])
+    const { url } = await serve(app)
+    t.after(() => Promise.all([team.close(), user.close()]))
+    await ready(team, user)
     const ask = (who: string) => {
       const leaving = new AbortController()
       const answer = fetch(url, { headers: { 'x-user': who }, signal: leaving.signal }).catch(() => undefined)
@@ -133,4 +127,79 @@ describe('throttle() twice, where a request waits for the second', () => {
       return responses.filter((ref) => ref.deref() !== undefined).length <= 20
     })
   })
+})
+
+const MONTH_MS = 2_592_000_000
+type Subject = (req: express.Request) => string | null
+
+describe('throttle() twice over one store, with one window name', () => {
+  const own = databaseOfSuite()
+
+  /** What each subject pays of a request that takes no time and charges a second, in whole seconds. */
+  async function paid(t: TestContext, subjects: readonly [Subject, Subject], names: readonly string[]) {
+    const store = redisStore(own.url, { prefix: `${t.name}:` })
+    const throttles = subjects.map((subject) => throttle({ store, subject, limitMs: 86_400_000, windowMs: MONTH_MS }))
+    await ready(...throttles)
+    const app = express().use(...throttles, (req, res) => {
+      budgetOf(req).charge(1_000)
+      res.end()
+    })
+    const { get } = await serve(app)
+    t.after(() => Promise.all(throttles.map((each) => each.close())))
+    assert.equal((await get('/')).status, 200)
+    const spent = await Promise.all(names.map(async (name) => (await throttles[1]?.usage(name))?.[0]?.spentMs ?? NaN))
+    return spent.map((ms) => Math.floor(ms / 1_000))
+  }
+
+  it('charges both subjects where they differ', async (t) => {
+    assert.deepEqual(await paid(t, [() => 'ada', () => 'team'], ['ada', 'team', 'bob']), [1, 1, 0])
+  })
+
+  it('charges the same subject once', async (t) => {
+    assert.deepEqual(await paid(t, [() => 'ada', () => 'ada'], ['ada']), [1])
+  })
+
+  it('charges the one that pays where the other is exempt', async (t) => {
+    assert.deepEqual(await paid(t, [() => null, () => 'team'], ['team', 'null']), [1, 0])
+    assert.deepEqual(await paid(t, [() => 'ada', () => null], ['ada', 'null']), [1, 0])
+  })
+
+  it('refuses a request that one of both subjects cannot pay, and charges the other next to nothing', async (t) => {
+    const store = redisStore(own.url, { prefix: 'refusal:' })
+    const common = { store, limitMs: 1_000, windowMs: MONTH_MS }
+    const user = throttle({ ...common, subject: (req) => req.get('X-User') ?? null })
+    const team = throttle({ ...common, subject: () => 'team' })
+    await ready(user, team)
+    const app = express().use(user, team, (req, res) => {
+      budgetOf(req).charge(1_001)
+      res.end()
+    })
+    const { get } = await serve(app)
+    t.after(() => Promise.all([user.close(), team.close()]))
+    assert.equal((await get('/', { 'X-User': 'ada' })).status, 200)
+    assert.equal((await get('/', { 'X-User': 'bob' })).status, 429)
+    assert.ok(((await user.usage('bob'))[0]?.spentMs ?? 1_001) < 1_000, 'what ran between the two')
+  })
+
+  for (const order of ['before', 'after'] as const)
+    it(`has the enforcing one decide where a dry run comes ${order} it, and charges once`, async (t) => {
+      const store = redisStore(own.url, { prefix: `${order}:`, deadlineMs: 500 })
+      const common = { store, limitMs: 100_000, windowMs: MONTH_MS, subject: () => 'ada' }
+      const [dry, enforcing] = [throttle({ ...common, dryRun: true }), throttle(common)]
+      await ready(dry, enforcing)
+      const app = express().use(...(order === 'before' ? [dry, enforcing] : [enforcing, dry]))
+      app.use((req, res) => {
+        budgetOf(req).charge(40_000)
+        res.end()
+      })
+      const { get } = await serve(app)
+      t.after(() => Promise.all([dry.close(), enforcing.close()]))
+      const statuses = []
+      for (let n = 0; n < 5; n++) {
+        statuses.push((await get('/')).status)
+        await dry.usage('ada') // the store has the charge
+      }
+      assert.deepEqual(statuses, [200, 200, 200, 429, 429])
+      assert.equal(Math.floor(((await dry.usage('ada'))[0]?.spentMs ?? 0) / 40_000), 3)
+    })
 })

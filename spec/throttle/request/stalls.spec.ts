@@ -5,9 +5,12 @@ import { type TestContext, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Response } from 'express'
 import { throttle } from '../../../lib'
+import { opaqueStore } from '../../../lib/throttle/store/store'
+import { modelStores } from '../adversaries/model-stores'
 import { blockableClock } from '../../support/blockable-clock'
-import { get, listen } from '../../support/serve'
+import { get, serve } from '../../support/serve'
 import { spawnProgram } from '../../support/typescript'
+import { steppedClock } from '../../support/stepped-clock'
 import { until } from '../../support/until'
 
 const BLOCKED_MS = 500
@@ -15,7 +18,7 @@ const VICTIMS = 4
 const DAY_MS = 86_400_000
 
 /** Some requests that are in flight for 20 ms each, amid which another blocks the event loop. Returns what each pays. */
-async function charged(t: TestContext, when: 'first turn' | 'later turn') {
+async function charged(when: 'first turn' | 'later turn') {
   const { clock, advance, block } = blockableClock()
   const throttled = throttle({ limitMs: 60_000, windowMs: DAY_MS, subject: (req) => req.get('X-User')!, clock })
   const app = express()
@@ -28,8 +31,7 @@ async function charged(t: TestContext, when: 'first turn' | 'later turn') {
     block(BLOCKED_MS)
     res.end()
   })
-  const { get, close } = await listen(app)
-  t.after(close)
+  const { get } = await serve(app)
   const names = Array.from({ length: VICTIMS }, (_, i) => `victim-${i}`)
   const answers = names.map((name) => get('/victim', { 'X-User': name }))
   await until(() => victims.length === VICTIMS)
@@ -49,23 +51,41 @@ async function charged(t: TestContext, when: 'first turn' | 'later turn') {
 }
 
 describe("throttle() where one request's handler blocks the event loop for 500 ms", () => {
-  it('charges the request whose first turn it was, and no other', async (t) => {
-    const { culprit, victims, times } = await charged(t, 'first turn')
+  it('charges the request whose first turn it was, and no other', async () => {
+    const { culprit, victims, times } = await charged('first turn')
     assert.equal(culprit, 500)
     assert.deepEqual(victims, Array(VICTIMS).fill(20))
     assert.deepEqual(times, victims)
   })
 
-  it('charges all requests in flight an equal part where nobody knows whose turn it was', async (t) => {
-    const { culprit, victims, times } = await charged(t, 'later turn')
+  it('charges all requests in flight an equal part where nobody knows whose turn it was', async () => {
+    const { culprit, victims, times } = await charged('later turn')
     // The loop was seen 5 ms before, and 10 ms between looks are usual: 495 of the 505 ms are shared by five.
     assert.equal(culprit, 505 - 495 * 0.8)
     assert.deepEqual(victims, Array(VICTIMS).fill(525 - 495 * 0.8))
     assert.deepEqual(times, victims)
   })
 
+  it('charges each of many that one answer of the store admits from when its own handler begins', async () => {
+    const { passUntil, block, ...clock } = steppedClock()
+    const [store] = modelStores(1, clock)
+    const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock, store: store && opaqueStore(store) })
+    const app = express().use(throttled)
+    app.get('/', (_req, res) => void (block(3), res.end()))
+    const { get, server } = await serve(app)
+    let came = 0
+    server.prependListener('request', () => came++)
+    const answers = Array.from({ length: 20 }, () => get('/'))
+    await until(() => came === 20)
+    await passUntil(clock.now() + 200)
+    await Promise.all(answers)
+    const usage = throttled.usage('ada')
+    await passUntil(clock.now() + 200)
+    assert.equal((await usage)[0]?.spentMs, 20 * 3)
+  })
+
   /** Requests that wait on something else, while others of `who` block the loop for 200 ms each. Returns their times. */
-  async function beside(t: TestContext, who: string, blocks: number, limitMs: number) {
+  async function beside(who: string, blocks: number, limitMs: number) {
     const { clock, advance, block } = blockableClock()
     const app = express()
     const waiting: Response[] = []
@@ -75,8 +95,7 @@ describe("throttle() where one request's handler blocks the event loop for 500 m
       block(200)
       res.end()
     })
-    const { get, close } = await listen(app)
-    t.after(close)
+    const { get } = await serve(app)
     const answer = get('/waits', { 'X-User': 'mallory' })
     await until(() => waiting.length === 1)
     for (let i = 0; i < blocks; i++) {
@@ -87,14 +106,14 @@ describe("throttle() where one request's handler blocks the event loop for 500 m
     return (await answer).number('X-PROCESSING-TIME')
   }
 
-  it("excuses nothing of the same subject's requests: what they wait for goes on", async (t) => {
-    assert.equal(await beside(t, 'mallory', 4, 60_000), 804)
+  it("excuses nothing of the same subject's requests: what they wait for goes on", async () => {
+    assert.equal(await beside('mallory', 4, 60_000), 804)
   })
 
-  it('excuses others for at most one limit a window', async (t) => {
-    assert.equal(await beside(t, 'others', 4, 60_000), 4)
-    assert.equal(await beside(t, 'others', 4, 500), 804 - 500)
-    assert.equal(await beside(t, 'others', 2, 400), 2)
+  it('excuses others for at most one limit a window', async () => {
+    assert.equal(await beside('others', 4, 60_000), 4)
+    assert.equal(await beside('others', 4, 500), 804 - 500)
+    assert.equal(await beside('others', 2, 400), 2)
   })
 })
 

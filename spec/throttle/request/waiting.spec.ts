@@ -1,205 +1,149 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, it, type TestContext } from 'node:test'
-import express, { type Express } from 'express'
-import { type RefusedMessage, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
-import { manualClock } from '../../../lib/testing'
+import { describe, it } from 'node:test'
+import { type RefusedMessage, ThrottledError, type ThrottleOptions } from '../../../lib'
 import { tooMany } from '../../../lib/throttle/request/refusal'
-import { get, listen } from '../../support/serve'
+import { heldApi } from '../../support/held-api'
+import { heard } from '../../support/heard'
 import { until } from '../../support/until'
 
-/** A window so long that none ends during a spec. */
-const WINDOW = {
-  limitMs: 1_000,
-  windowMs: 2_592_000_000,
-  subject: (req) => String(req.headers.user ?? 'ada'),
-} satisfies ThrottleOptions
+/** Requests wait for 5 s, as by default, and no window ends amid a spec. */
+const WAITING = { windowMs: 2_592_000_000, wait: undefined } satisfies ThrottleOptions
 
-/** What handlers worked, by their own clock: the truth that the throttle is held to. */
-class WorkLog {
-  ms = 0
-  running = 0
-  mostRunning = 0
-  readonly order: string[] = []
+type Api = Awaited<ReturnType<typeof heldApi>>
+type Client = Awaited<ReturnType<Api['open']>>
+
+const isAnswered = ({ text }: Client) => text.includes('\r\n\r\n')
+const statusOf = ({ text }: Client) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
+const numberOf = ({ text }: Client, field: string) => Number(new RegExp(`^${field}: (\\d+)\\r$`, 'im').exec(text)?.[1])
+
+/** Clients that ask one after the other. */
+async function clients({ open }: Api, count: number, fields = ''): Promise<Client[]> {
+  const asked: Client[] = []
+  while (asked.length < count) asked.push(await open(`/work?n=${asked.length}`, fields))
+  return asked
 }
 
-async function appWith(t: TestContext, options: ThrottleOptions = {}, mount?: (app: Express) => void) {
-  const log = new WorkLog()
-  const app = express()
-  mount?.(app)
-  app.use(throttle({ ...WINDOW, ...options }))
-  app.get('/work/:ms', (req, res) => {
-    const begun = performance.now()
-    log.order.push(req.url.split('n=')[1] ?? '')
-    log.mostRunning = Math.max(log.mostRunning, ++log.running)
-    setTimeout(() => {
-      log.running--
-      log.ms += performance.now() - begun
-      res.json({})
-    }, Number(req.params.ms))
-  })
-  const { url, close, server } = await listen(app)
-  t.after(close)
-  const ask = (path: string, user = 'ada') => get(url + path, { user })
-  return { log, ask, url, server }
-}
-
-/** An app whose time is a clock's: no stall of the machine makes a request longer than `workMs`. */
-async function timedApp(t: TestContext, workMs: number, options: ThrottleOptions = {}) {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
-  const app = express()
-  app.use(throttle({ ...WINDOW, ...options, clock }))
-  let worked = 0
-  app.get('/', (_req, res) => void clock.after(workMs, () => void res.json((worked += workMs))))
-  const { get, close } = await listen(app)
-  t.after(close)
-  const passTimeUntil = async <T>(asked: Promise<T>): Promise<T> => {
-    let isOver = false
-    void asked.finally(() => (isOver = true))
-    while (!isOver) {
-      clock.advance(5)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    return asked
+/** Has handlers take so long until all are answered. Returns the statuses, and the requests in the order they began. */
+async function answers({ clock, running, endAll }: Api, asked: readonly Client[], workMs: number) {
+  const order: number[] = []
+  while (!asked.every(isAnswered)) {
+    order.push(...running.map(({ req }) => Number(req.query.n)))
+    clock.advance(running.length > 0 ? workMs : 1)
+    endAll()
+    await new Promise(setImmediate)
   }
-  return { get, worked: () => worked, passTimeUntil }
-}
-
-const statuses = (answers: readonly { readonly status: number }[]) => {
   const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
-  return counts
+  for (const client of asked) counts[statusOf(client)] = (counts[statusOf(client)] ?? 0) + 1
+  return { counts, order }
 }
 
-const many = <T>(n: number, one: (i: number) => Promise<T>) => Promise.all(Array.from({ length: n }, (_, i) => one(i)))
+const byUser = (req: { get(field: string): string | undefined }) => req.get('X-User') ?? 'ada'
 
 describe('throttle() lets a request wait that fits in what is left, but not beside the holds', () => {
-  it('refuses none of a page of six parallel calls on a route that nobody knows yet', async (t) => {
-    for (const limitMs of [18_000, 5_000, 1_000]) {
-      const { ask } = await appWith(t, { limitMs })
-      assert.deepEqual(statuses(await many(6, () => ask('/work/30'))), { 200: 6 }, `${limitMs} ms`)
-    }
-  })
+  for (const limitMs of [18_000, 5_000, 1_000])
+    it(`refuses none of six parallel calls on a route that nobody knows yet: limitMs: ${limitMs}`, async (t) => {
+      const api = await heldApi(t, { ...WAITING, limitMs })
+      assert.deepEqual((await answers(api, await clients(api, 6), 30)).counts, { 200: 6 })
+    })
 
   it('refuses none of a fresh user on a route where another one was slow', async (t) => {
-    const { ask } = await appWith(t, { limitMs: 2_000 })
-    await many(4, () => ask('/work/400', 'slow'))
+    const api = await heldApi(t, { ...WAITING, limitMs: 2_000, subject: byUser })
+    await answers(api, await clients(api, 4, 'X-User: slow\r\n'), 400)
     for (let user = 0; user < 5; user++) {
-      assert.deepEqual(statuses(await many(6, () => ask('/work/10', `user-${user}`))), { 200: 6 })
+      const asked = await clients(api, 6, `X-User: user-${user}\r\n`)
+      assert.deepEqual((await answers(api, asked, 10)).counts, { 200: 6 })
     }
   })
 
   it('admits no more than the limit and the longest request, though 300 come at once', async (t) => {
-    const { get, worked, passTimeUntil } = await timedApp(t, 100, { wait: { perSubject: 1_000 } })
-    const counts = statuses(await passTimeUntil(many(300, () => get('/'))))
-    assert.equal((counts[200] ?? 0) * 100, worked())
-    assert.equal((counts[200] ?? 0) + (counts[429] ?? 0), 300)
-    assert.ok(worked() >= 900 && worked() <= 1_100, `worked ${worked()} ms`)
+    const api = await heldApi(t, { ...WAITING, wait: { perSubject: 1_000 } })
+    const { counts, order } = await answers(api, await clients(api, 300), 100)
+    assert.deepEqual(counts, { 200: order.length, 429: 300 - order.length })
+    assert.ok(order.length >= 9 && order.length <= 11, `${order.length} of 100 ms`)
   })
 
   it('decides first come, first served', async (t) => {
-    const came: string[] = []
-    const { ask, log } = await appWith(t, {}, (app) => {
-      app.use((req, _res, next) => {
-        came.push(req.url.split('n=')[1] ?? '')
-        next()
-      })
-    })
-    await many(30, (i) => ask(`/work/20?n=${i}`))
-    assert.deepEqual(
-      log.order,
-      came.filter((n) => log.order.includes(n)),
-    )
+    const api = await heldApi(t, WAITING)
+    const { order } = await answers(api, await clients(api, 30), 20)
+    assert.deepEqual(order, [...Array(30).keys()])
   })
 
   it('charges nothing for the wait, and counts none of it as processing time', async (t) => {
-    const { get, passTimeUntil } = await timedApp(t, 60)
-    const answers = await passTimeUntil(many(8, () => get('/')))
-    assert.deepEqual(statuses(answers), { 200: 8 })
-    assert.deepEqual(
-      answers.map((answer) => answer.number('X-PROCESSING-TIME')),
-      Array(8).fill(60),
-    )
-    assert.equal(Math.max(...answers.map((answer) => answer.number('X-THROTTLE-MILLIS-USED'))), 8 * 60)
+    const api = await heldApi(t, WAITING)
+    const asked = await clients(api, 8)
+    assert.deepEqual((await answers(api, asked, 60)).counts, { 200: 8 })
+    for (const client of asked) assert.equal(numberOf(client, 'X-PROCESSING-TIME'), 60)
+    assert.equal(Math.max(...asked.map((client) => numberOf(client, 'X-THROTTLE-MILLIS-USED'))), 8 * 60)
   })
 
-  it('lets requests of other subjects pass while 500 of one wait or are refused', async (t) => {
-    const { ask } = await appWith(t)
-    const crowd = many(500, () => ask('/work/100', 'crowd'))
-    const others = await many(20, (i) => ask('/work/5', `user-${i}`))
-    assert.deepEqual(statuses(others), { 200: 20 })
-    await crowd
+  it('lets requests of other subjects pass while 200 of one wait or are refused', async (t) => {
+    const api = await heldApi(t, { ...WAITING, subject: byUser })
+    await clients(api, 200, 'X-User: crowd\r\n')
+    const before = api.running.length
+    for (let user = 0; user < 20; user++) await api.open('/work', `X-User: user-${user}\r\n`)
+    assert.equal(api.running.length, before + 20)
   })
 })
 
 describe('throttle() says why it refuses', () => {
-  const refusals = (t: TestContext) => {
-    const heard: RefusedMessage[] = []
-    const listener = (message: unknown) => void heard.push(message as RefusedMessage)
-    subscribe('express-tollgate:refused', listener)
-    t.after(() => unsubscribe('express-tollgate:refused', listener))
-    return heard
-  }
-
   it('spent: with the end of the window as Retry-After', async (t) => {
-    const heard = refusals(t)
-    const { ask } = await appWith(t, { limitMs: 1, windowMs: 86_400_000 })
-    await ask('/work/20')
-    const refused = await ask('/work/20')
-    assert.equal(refused.status, 429)
-    assert.equal(heard[0]?.reason, 'spent')
-    assert.ok((heard[0]?.figures?.spentMs ?? 0) > 1)
-    assert.equal(heard[0]?.figures?.limitMs, 1)
+    const told = heard<RefusedMessage>(t, 'refused')
+    const api = await heldApi(t, { ...WAITING, limitMs: 1 })
+    await api.burst(1)
+    api.clock.advance(20)
+    api.endAll()
+    const client = await api.open('/work')
+    await until(() => isAnswered(client))
+    const { endsInMs } = (await api.throttled.usage('ada'))[0] as { endsInMs: number }
+    assert.deepEqual([statusOf(client), numberOf(client, 'Retry-After')], [429, Math.ceil(endsInMs / 1_000)])
+    assert.deepEqual([told[0]?.reason, told[0]?.figures?.spentMs, told[0]?.figures?.limitMs], ['spent', 20, 1])
   })
 
   it('reserved: after the longest wait, with the end of a hold as Retry-After, a second at least', async (t) => {
-    const heard = refusals(t)
-    const { ask, log } = await appWith(t, { limitMs: 2_000, wait: { maxMs: 100 } })
-    const first = many(2, () => ask('/work/900'))
-    await until(() => log.running === 2)
-    const refused = await ask('/work/900')
-    assert.deepEqual([refused.status, refused.number('Retry-After')], [429, 1])
-    assert.equal(heard[0]?.reason, 'reserved')
-    assert.ok((heard[0]?.figures?.spentMs ?? 0) < 2_000)
-    await first
+    const told = heard<RefusedMessage>(t, 'refused')
+    const api = await heldApi(t, { ...WAITING, limitMs: 2_000, wait: { maxMs: 100 } })
+    const [, , refused] = (await clients(api, 3)) as [Client, Client, Client]
+    assert.equal(told.length, 0)
+    api.clock.advance(100)
+    await until(() => isAnswered(refused))
+    assert.deepEqual([statusOf(refused), numberOf(refused, 'Retry-After')], [429, 1])
+    assert.deepEqual([told[0]?.reason, told[0]?.figures?.spentMs], ['reserved', 200])
   })
 
   it('queue: at once, where too many wait', async (t) => {
-    const heard = refusals(t)
-    const { ask, log } = await appWith(t, { limitMs: 6_000, wait: { perSubject: 3 } })
-    const answers = many(10, () => ask('/work/1000'))
-    await until(() => heard.length === 5)
-    assert.equal(log.running, 2)
-    assert.ok(heard.every(({ reason }) => reason === 'queue'))
-    assert.equal(statuses(await answers)[200], 5)
+    const told = heard<RefusedMessage>(t, 'refused')
+    const api = await heldApi(t, { ...WAITING, limitMs: 6_000, wait: { perSubject: 3 } })
+    const asked = await clients(api, 10)
+    assert.equal(api.running.length, 2)
+    assert.deepEqual(told.map(({ reason }) => reason), Array(5).fill('queue')) // prettier-ignore
+    assert.deepEqual((await answers(api, asked, 1_000)).counts, { 200: 5, 429: 5 })
   })
 
   it('reserved, at once, with wait: false', async (t) => {
-    const heard = refusals(t)
-    const { ask } = await appWith(t, { wait: false })
-    assert.deepEqual(statuses(await many(6, () => ask('/work/400'))), { 200: 2, 429: 4 })
-    assert.deepEqual(
-      heard.map(({ reason }) => reason),
-      ['reserved', 'reserved', 'reserved', 'reserved'],
-    )
+    const told = heard<RefusedMessage>(t, 'refused')
+    assert.equal(await (await heldApi(t)).burst(6), 2)
+    assert.deepEqual(told.map(({ reason }) => reason), Array(4).fill('reserved')) // prettier-ignore
   })
 
   it('in the body, in words that are true of the reason', async (t) => {
-    const bodies = async (options: ThrottleOptions, ms: number) => {
-      const { ask } = await appWith(t, { ...options, errorFormat: 'problem' })
-      const answers = [...(await many(6, () => ask(`/work/${ms}`))), await ask(`/work/${ms}`)]
-      const refused = answers.filter(({ status }) => status === 429)
-      return [...new Set(refused.map(({ body }) => (JSON.parse(body) as { detail: string }).detail))]
+    for (const [options, reason] of [
+      [{ limitMs: 1 }, 'No processing time is left in the window "default" for this request'],
+      [
+        { limitMs: 6_000, wait: false },
+        'Running requests have reserved what is left in the window "default". Try again when they have ended',
+      ],
+      [
+        { limitMs: 6_000, wait: { perSubject: 1 } },
+        'Too many requests wait already for processing time in the window "default". Send fewer at the same time',
+      ],
+    ] as const) {
+      const api = await heldApi(t, { ...WAITING, ...options, errorFormat: 'problem' })
+      const refused = (await clients(api, 6)).filter((_client, i) => i > 2)
+      await answers(api, refused, 20)
+      const bodies = refused.filter((client) => statusOf(client) === 429).map(({ text }) => text.split('\r\n\r\n')[1])
+      assert.ok(bodies.length > 0)
+      for (const body of bodies) assert.equal((JSON.parse(body ?? '') as { detail: string }).detail, reason)
     }
-    assert.deepEqual(await bodies({ limitMs: 1 }, 20), [
-      'No processing time is left in the window "default" for this request',
-    ])
-    assert.deepEqual(await bodies({ limitMs: 6_000, wait: false }, 400), [
-      'Running requests have reserved what is left in the window "default". Try again when they have ended',
-    ])
-    assert.deepEqual(await bodies({ limitMs: 6_000, wait: { perSubject: 1 } }, 400), [
-      'Too many requests wait already for processing time in the window "default". Send fewer at the same time',
-    ])
     assert.match(
       tooMany({ reason: 'outage', figures: { window: 'default' } as never, retryAfterUs: 1 }, 1).message,
       /^Less processing time than usual can be granted in the window "def/,
@@ -207,65 +151,35 @@ describe('throttle() says why it refuses', () => {
   })
 
   it('on the error, for onDenied', async (t) => {
-    const errors: ThrottledError[] = []
-    const { ask } = await appWith(t, {
-      limitMs: 6_000,
-      wait: false,
-      onDenied: (err, _req, res) => {
-        assert.ok(err instanceof ThrottledError)
-        errors.push(err)
-        res.status(429).end()
-      },
-    })
-    await many(4, () => ask('/work/400'))
+    const errors: unknown[] = []
+    const onDenied: ThrottleOptions['onDenied'] = (err, _req, res) => {
+      errors.push(err)
+      res.status(429).end()
+    }
+    await (await heldApi(t, { limitMs: 6_000, onDenied })).burst(4)
     assert.equal(errors.length, 2)
     const [err] = errors
-    assert.equal(err?.reason, 'reserved')
-    assert.equal(err?.figures?.window, 'default')
-    assert.ok((err?.figures?.heldMs ?? 0) > 5_400)
-    assert.equal(err?.figures?.othersAgeMs, null)
+    assert.ok(err instanceof ThrottledError)
+    const { window, heldMs, othersAgeMs } = err.figures
+    assert.deepEqual([err.reason, window, heldMs, othersAgeMs], ['reserved', 'default', 6_000, null])
   })
 })
 
-describe('throttle(), where a waiting request ends otherwise', () => {
-  it('lets go of a waiting request whose client goes, and its place is free', async (t) => {
-    // Two run, each held at half of the limit; what they take is far from it, however busy the machine is.
-    const { ask, log, url } = await appWith(t, { limitMs: 6_000, wait: { perSubject: 1 } })
-    const running = many(2, () => ask('/work/1000'))
-    await until(() => log.running === 2)
-    const leaving = new AbortController()
-    const left = fetch(`${url}/work/1?n=left`, { headers: { user: 'ada' }, signal: leaving.signal }).catch(
-      () => undefined,
-    )
-    await new Promise((resolve) => setTimeout(resolve, 60))
-    leaving.abort()
-    await left
-    await new Promise((resolve) => setTimeout(resolve, 60))
-    assert.equal((await ask('/work/1?n=next')).status, 200)
-    assert.deepEqual(statuses(await running), { 200: 2 })
-    assert.ok(!log.order.includes('left'))
-  })
-
-  it('keeps the request own AsyncLocalStorage, and errors of onDenied reach the app', async (t) => {
-    const failures: unknown[] = []
-    const app = express()
-    app.use(
-      throttle({
-        ...WINDOW,
-        wait: { maxMs: 20 },
-        onDenied: () => {
-          throw new Error('from onDenied')
-        },
-      }),
-    )
-    app.get('/work', (_req, res) => void setTimeout(() => res.end(), 300))
-    app.use((err: Error, _req: express.Request, res: express.Response, _next: express.NextFunction) => {
-      failures.push(err.message)
-      res.status(500).end()
+describe('throttle() and a waiting request whose client goes', () => {
+  it('lets go of it, and its place is free', async (t) => {
+    const told = heard<RefusedMessage>(t, 'refused')
+    const api = await heldApi(t, { ...WAITING, limitMs: 6_000, wait: { perSubject: 1 } })
+    assert.equal(await api.burst(2), 2)
+    const left = await api.open('/work?n=1')
+    left.destroy()
+    await until(async () => {
+      api.clock.advance(5) // the line is looked at
+      const refused = told.length
+      await api.open('/work?n=2')
+      return told.length === refused // it waits
     })
-    const { get, close } = await listen(app)
-    t.after(close)
-    assert.deepEqual(statuses(await many(3, () => get('/work'))), { 200: 2, 500: 1 })
-    assert.deepEqual(failures, ['from onDenied'])
+    api.endAll()
+    await until(() => api.running.length > 0)
+    assert.deepEqual(api.running.map(({ req }) => req.query.n), ['2']) // prettier-ignore
   })
 })
