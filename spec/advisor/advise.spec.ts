@@ -3,8 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisStore, throttle, type Advice, type ThrottleOptions } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { startRedis } from '../support/redis'
-import { ready } from '../support/ready'
+import { redisOfTest } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
 
@@ -39,12 +38,10 @@ describe('throttled.advise()', () => {
   })
 
   it('over four processes and Redis: each subject-window once, with its final total, also after restarts', async (t) => {
-    const redis = await startRedis()
-    t.after(() => redis.stop())
-    const make = () =>
-      start(t, { store: redisStore(`redis://127.0.0.1:${redis.port}`), limitMs: 2_000_000, dryRun: true })
+    const redis = await redisOfTest(t)
+    const terms = { limitMs: 2_000_000, windowMs: 86_400_000, dryRun: true } // hardly any window ends meanwhile
+    const make = () => start(t, { ...terms, store: redisStore(redis.url) })
     const processes = await Promise.all([make(), make(), make(), make()])
-    await ready(...processes.map(({ throttled }) => throttled))
     const exact = Array.from({ length: 60 }, (_, i) => Math.round(400 * 1.12 ** i)) // ms, 0.4 s to 320 s: beside it, what requests take is little
     const parts = exact.flatMap((ms, i) =>
       [0.1, 0.4, 0.2, 0.3].map((part, p) => [i, p, Math.round(ms * part)] as const),
@@ -54,7 +51,6 @@ describe('throttled.advise()', () => {
     await spendAll(parts.slice(0, 120))
     await processes[2]?.throttled.close() // a restart: what it counted stays
     processes[2] = await make()
-    await ready(processes[2].throttled)
     await spendAll(parts.slice(120))
     let advice: Advice | undefined
     const total = exact.reduce((sum, ms) => sum + ms, 0)
@@ -62,9 +58,9 @@ describe('throttled.advise()', () => {
       await Promise.all(processes.map(({ throttled }) => throttled.flush()))
       await Promise.all(processes.map(({ throttled }) => throttled.advise())) // each writes what it has counted
       ;[advice] = await (processes[1] ?? assert.fail()).throttled.advise({ hours: 2, limitsMs: [20_000, 100_000] })
-      return advice && Math.abs(advice.processingMs - total) < total / 50
+      return advice?.subjectWindows === 60 && Math.abs(advice.processingMs - total) < total / 50
     })
-    assert.equal(advice?.subjectWindows, 60)
+    assert.ok(advice)
     for (const limit of advice.limits) {
       isNear(limit.subjectWindows, exact.filter((ms) => ms > limit.limitMs).length, 1)
     }

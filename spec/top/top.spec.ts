@@ -18,7 +18,7 @@ import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
 import { databaseOfSuite, freePort, redisOfTest, startServer } from '../support/redis'
-import { listen } from '../support/serve'
+import { listen, serve } from '../support/serve'
 import { TYPESCRIPT } from '../support/typescript'
 import { until } from '../support/until'
 
@@ -202,26 +202,16 @@ describe('express-tollgate top', () => {
   it('tells how many were refused in the last minute, by reason, and since when a user is', async (t) => {
     const prefix = 'refused:'
     let release: (() => void) | undefined
-    const throttled = throttle({
-      store: redisStore(url, { prefix }),
-      ...{ name: 'day', windowMs: 86_400_000, limitMs: 600_000, wait: false, concurrency: 1, subject: who },
-    })
+    const terms = { name: 'day', windowMs: 86_400_000, limitMs: 600_000, wait: false, concurrency: 1 } as const
+    const throttled = throttle({ ...terms, subject: (req) => req.get('X-Who'), store: redisStore(url, { prefix }) })
     const app = express().use(throttled)
-    app.get('/charge', (req, res) => {
-      budgetOf(req).charge(600_000)
-      res.end()
-    })
+    app.get('/charge', throttleTest())
     app.get('/hang', (_req, res) => void (release = () => res.end()))
-    const server = app.listen(0)
-    t.after(async () => {
-      release?.()
-      await throttled.close()
-      server.close()
-    })
-    const ask = async (name: string, path: string) => {
-      const to = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
-      return (await fetch(to, { headers: { 'X-Who': name } })).status
-    }
+    const { get } = await serve(app)
+    t.after(() => release?.())
+    t.after(() => throttled.close())
+    const ask = async (name: string, path: string) =>
+      (await get(`${path}?processingTime=600000`, { 'X-Who': name })).status
     const began = performance.now()
     assert.equal(await ask('eve', '/charge'), 200)
     for (let i = 0; i < 3; i++) assert.equal(await ask('eve', '/charge'), 429)

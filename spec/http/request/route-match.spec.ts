@@ -4,6 +4,7 @@ import express, { Router, type RequestHandler } from 'express'
 import { routeMatcher, type RouteEntry } from '../../../lib/http/request/route-match'
 import { serve } from '../../support/serve'
 import { budgetOf, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
 import { isPlainPath } from '../../../lib/http/request/dot-segments'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
 
@@ -181,7 +182,7 @@ for (const [version, make] of EXPRESS_VERSIONS) {
         '/export/:id': { limitMs: limits['/export/:id'] },
         '/plan': { limitMs: (req: express.Request) => Number(req.get('X-Plan') ?? limits['/plan']) },
       }
-      app.use(throttle({ limitMs: 18_000, routes, subject: () => 'ada' }))
+      app.use(throttle({ limitMs: 18_000, routes, subject: () => 'ada', clock: manualClock() })) // nothing is used
       app.use((req, res) => void res.set('X-Window', req.throttle ? budgetOf(req).window : 'none').end())
       const { raw } = await serve(app)
       return async (target: string, field = 'X-Nothing: 1') => {

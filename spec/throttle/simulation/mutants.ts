@@ -139,9 +139,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   'lib/throttle/store/shared-store.ts': [
     ['a deadline for answers', 'outage:4 cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000'],
   ],
-  'lib/throttle/store/circuit-breaker.ts': [
-    ['the server declared down', './budgets', "this.state = 'open'\n"],
-  ],
+  'lib/throttle/store/circuit-breaker.ts': [['the server declared down', './budgets', "this.state = 'open'\n"]],
   'lib/http/deadline.ts': [
     ['answers read after a stall', './budgets', 'clock.now() - dueAt > LATE_MS && graces > 0', 'false'],
   ],
@@ -162,9 +160,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['a debt kept with the record', './budgets', 'if (carryOvershoot && limitUs > 0)', 'if (false)'],
     ['running requests kept with the record', './budgets', 'Math.ceil((runsUntil - ends) / windowUs)', '0'],
   ],
-  'lib/throttle/budget/subjects.ts': [
-    ['accounts kept while they report', './budgets', ' || this.#isNeeded(account)'],
-  ],
+  'lib/throttle/budget/subjects.ts': [['accounts kept while they report', './budgets', ' || this.#isNeeded(account)']],
   'lib/throttle/budget/decide.ts': [
     ['refusals from memory asked about', './budgets', 'const UNHEARD_US = 2_000_000', 'const UNHEARD_US = Infinity'],
     ['places in the process', './budgets', ' && (own.live === 0 || account.hasPlace(hold, usedUs))'],
@@ -192,7 +188,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   'lib/throttle/budget/own-usage.ts': [
     ['estimates that rise', 'learned:1 waiting late', 'if (takenUs >= hold.expectedUs) {', 'if (false) {'],
     ['prices in the store', './budget/own-usage', 'Math.max(0, hold.priceUs - hold.takenUs(now))', 'restUs(hold, now)'],
-    ['parked requests without end', './budgets', 'restUs(hold, now) : Infinity', 'restUs(hold, now) : now + restUs(hold, now)'],
+    ['parked requests without end', './budgets', ' : Infinity', ' : now + restUs(hold, now)'],
     ['the cap of client waits', 'clients:1', 'if (beyondUs <= 0) continue', 'continue'],
     ['what runs across the boundary', 'clean:2', '(Math.max(hold.time.since, boundary))', '(hold.time.since)'],
   ],
