@@ -1,6 +1,6 @@
 import { isScope } from '../../bearer/session/scope'
 import { optionError, registrationError } from '../../http/help'
-import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
+import { optionNames, optionOneOf, optionType, shown, shownNames } from '../../http/options'
 import type { Client, ClientDirectory } from './client'
 import { type UriPolicy, redirectUriFault } from './redirect-uri'
 import { type PublicKeyInput, clientPublicKey } from '../keys/signing-algorithm'
@@ -49,7 +49,7 @@ export function clientDirectory(
   options: ClientDirectoryOptions = {},
 ): ClientDirectory {
   if (!Array.isArray(registrations)) {
-    throw registrationError(`clientDirectory takes an array of apps; received ${shown(registrations)}`)
+    throw registrationError(`clientDirectory takes an array of apps; received ${shownNames(registrations)}`)
   }
   optionNames('clientDirectory', options, ['allowHttp'])
   optionType('allowHttp', options.allowHttp, 'boolean')

@@ -1,5 +1,5 @@
 import { registrationError } from '../../http/help'
-import { optionNames, optionRange, optionType, shown } from '../../http/options'
+import { optionNames, optionRange, optionType, shown, shownNames } from '../../http/options'
 import { USER_LINES } from '../right-lines'
 import {
   DEFAULT_COST,
@@ -49,7 +49,7 @@ export function userDirectory(
   findAccount(username: string): Promise<string | undefined>
 } {
   if (!Array.isArray(registrations)) {
-    throw registrationError(`userDirectory takes an array of users; received ${shown(registrations)}`)
+    throw registrationError(`userDirectory takes an array of users; received ${shownNames(registrations)}`)
   }
   optionNames('userDirectory', options, ['cost'])
   const { cost = DEFAULT_COST } = options
