@@ -7,12 +7,16 @@ const AGE =
 const INTROSPECTION = 'write introspection: { endpoint, clientId, clientSecret } for opaque tokens; JWTs need neither'
 const MOUNT =
   "leave it out: mount public routes before it, or mount it on a path: app.use('/api', requireBearer({ … }))"
+const REQUIRED = (value: unknown) =>
+  value === false ? 'write optional: true' : 'leave it out: a token is required anyway'
+const TOKEN =
+  'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway. Handlers read ' +
+  'req.auth.claims, where they read req.auth or req.user'
 const KEYS = "leave it out: keys are kept as long as the issuer's Cache-Control says"
 
 /**
- * What to write in place of options of other packages, and of names with two readings. `issuerBaseURL` to `authRequired` are
- * those of express-oauth2-jwt-bearer, `credentialsRequired` to `onExpired` those of express-jwt, `secretOrKey` to
- * `ignoreExpiration` those of passport-jwt.
+ * What to write in place of names with two readings, of options of express-oauth2-jwt-bearer, express-jwt, passport-jwt and
+ * jwks-rsa, and of common names.
  */
 export const LINES: RightLines = {
   ...same(AGE, 'maxAgeSec', 'maxAge'),
@@ -28,16 +32,8 @@ export const LINES: RightLines = {
   validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
   mcd: "write issuers: [{ issuer, audience }, { issuer, audience }], or for a function issuer: 'https://{domain}/' with tenants",
   ...same(KEYS, 'cacheMaxAge', 'cooldownDuration', 'timeoutDuration', 'cacheMaxEntries', 'jwksRequestsPerMinute'),
-  ...same(
-    (value: unknown) => (value === false ? 'write optional: true' : 'leave it out: a token is required anyway'),
-    ...['authRequired', 'credentialsRequired'],
-  ),
-
-  ...same(
-    'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway. Handlers read ' +
-      'req.auth.claims, where they read req.auth or req.user',
-    ...['getToken', 'jwtFromRequest'],
-  ),
+  ...same(REQUIRED, 'authRequired', 'credentialsRequired'),
+  ...same(TOKEN, 'getToken', 'jwtFromRequest'),
   isRevoked: "write revocation: redisRevocations(redis), or revocation: { state: (session) => 'valid' }",
   requestProperty: 'leave it out: handlers read sessionOf(req).claims, or req.auth.claims',
   onExpired: "write onDenied: (err, req, res, next) => next(err), where err.reason is 'expired'",
