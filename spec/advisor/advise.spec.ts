@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisStore, throttle, type Advice, type ThrottleOptions } from '../../lib'
 import { manualClock } from '../../lib/testing'
+import { insideOf } from '../../lib/throttle/store/store'
 import { redisOfTest } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
@@ -72,6 +73,15 @@ describe('throttled.advise()', () => {
       assert.match(key, /^tollgate:usage:\d+:default$/)
       assert.ok((await admin.pttl(key)) > 6 * 86_400_000)
     }
+  })
+
+  it('loses nothing that the store did not take', async (t) => {
+    const store = redisStore((await redisOfTest(t)).url)
+    t.mock.method(insideOf(store), 'addUsage', () => Promise.reject(new Error('down')), { times: 1 })
+    const { throttled, spend } = await start(t, { store, windowMs: 86_400_000 })
+    assert.equal(await spend('ada', 300), 200)
+    await throttled.flush()
+    await until(async () => (await throttled.advise())[0]?.subjectWindows === 1)
   })
 
   it('says which option is out of its range, and rejects where the store does not answer', async (t) => {

@@ -197,7 +197,7 @@ describe('throttle() while Redis does not answer', () => {
   it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
     const redis = await start()
     const throttled = throttle({
-      ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada' },
+      ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada', concurrency: 1 },
       store: askingStore(redisStore(`redis://127.0.0.1:${redis.port}`)),
     })
     const app = express()
