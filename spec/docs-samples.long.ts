@@ -490,8 +490,8 @@ describe('docs/errors.md', () => {
 
 describe('docs/bearer.md', () => {
   const { run, runsElsewhere } = pageOf('docs/bearer.md')
-  runsElsewhere('Revocation') // bearer/revocation/logout-recipe.spec.ts
-  runsElsewhere('Revocation', 1) // bearer/revocation/logout-recipe.spec.ts
+  runsElsewhere('Revocation') // bearer/issuers/recipes.spec.ts
+  runsElsewhere('Revocation', 1) // bearer/issuers/recipes.spec.ts
   const shows: RequestHandler = (req, res) => void res.json({ who: req.auth?.sub })
   const partner = issuer('https://partner.example.net', 'tree')
   const server = issuer('https://ident.example.org/cis-web/oauth2/v3')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -9,6 +9,7 @@ import * as tollgate from '../lib'
 import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
 import { parted } from './support/addressed'
+import { generateKeys } from './support/generate-keys'
 import { warned } from './support/heard'
 import { serve } from './support/serve'
 import { until } from './support/until'
@@ -30,6 +31,10 @@ const dev = devIssuer()
 const issuer = 'https://as.test'
 const audience = 'https://api.test'
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+/** A public key of 1,024 bits, made beforehand: small keys can take OpenSSL for ever. */
+const WEAK =
+  '2RJvlNZ7LW9QcW8NSoewYy_gcah70rSw8_tLAymgwSahgOk2hGq7Ptijc0G0Mm4nEZR6K3kmCUQPdaPAr78Ye5A6komlZTFnL7QV4XsrQcvSUr7Z0' +
+  '7Ut9C7DTQ3VIaXcPsPiAz4olJl2O_Yh3MZblOPavCUoa0oaDSeD0IQywwk'
 const HEADINGS = page(process.cwd(), 'docs/troubleshooting.md').anchors
 
 /** Which of these names the message lacks. Its address names a heading of troubleshooting.md: that of its code. */
@@ -54,7 +59,20 @@ const WRONG_CALLS = readData('corpora/wrong-calls.json') as Readonly<Record<stri
 
 /** What stands in these calls. */
 const own = { pacedFetch, throttleDashboard, devIssuer, privateKey, issuer, audience, guard, clients, users }
-const NAMES = { ...tollgate, ...oauth, ...providers, ...own }
+const keys = {
+  key: dev.options.key,
+  other: devIssuer().options.key,
+  rsa: generateKeys('rsa').publicKey.export({ format: 'jwk' }),
+  weak: createPublicKey({ format: 'jwk', key: { kty: 'RSA', e: 'AQAB', n: WEAK } }),
+  secp256k1: generateKeys('ec', 'secp256k1').publicKey,
+  p384: generateKeys('ec', 'P-384').privateKey,
+  ed448: generateKeys('ed448').privateKey,
+  x25519: generateKeys('x25519').publicKey,
+  shared: createSecretKey(Buffer.alloc(32)),
+}
+const app = { clientId: 'web', name: 'Web', redirectUris: ['https://web.test/cb'] }
+const user = { id: 'KWC6-X7D', username: 'ada', password: 'hush hush' }
+const NAMES = { ...tollgate, ...oauth, ...providers, ...own, ...keys, app, user }
 
 /** Found at the first request, and answered with 500 by the app's error handler. */
 const AT_A_REQUEST: [wrong: string, mount: (app: Express) => unknown, ...names: string[]][] = [

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express, { Router, type ErrorRequestHandler } from 'express'
 import { allowUnauthenticated, requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { addressed } from '../support/addressed'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { warned } from '../support/heard'
 
 const dev = devIssuer()
 const anonymous = `Bearer ${dev.token('app', { kind: 'unauthenticated' })}`
@@ -41,9 +42,8 @@ describe('allowUnauthenticated({ paths })', () => {
       '/platform/tree',
       '/x/platform/places',
       '/platform/place',
-    ]) {
+    ])
       assert.equal(await ask(path), 403, path)
-    }
   })
 
   it('permits GET and HEAD, unless methods says otherwise', async () => {
@@ -209,33 +209,22 @@ describe('allowUnauthenticated() and copies of a request', () => {
 })
 
 describe('allowUnauthenticated() after requireBearer()', () => {
-  it('says once that it comes too late, and not where another requireBearer() follows', async (t) => {
-    const warnings: { code?: string; message: string }[] = []
-    const listener = (warning: Error & { code?: string }) => void warnings.push(warning)
-    process.on('warning', listener)
-    t.after(() => process.off('warning', listener))
+  it('says once that it comes too late, and not where another requireBearer() follows', async () => {
+    const told = warned({ after }, 'TOLLGATE_UNAUTHENTICATED_ORDER')
     const bearer = () => requireBearer({ ...dev.options, optional: true })
-    const told = () => warnings.filter(({ code }) => code === 'TOLLGATE_UNAUTHENTICATED_ORDER')
     const get = async (app: express.Express) => {
       const { url } = await serve(app)
       assert.equal((await fetch(url)).status, 200)
-      await new Promise((resolve) => setImmediate(resolve)) // a warning is emitted in a turn of its own
+      await setImmediate()
     }
     const route = express().use(bearer())
     await get(route.get('/', allowUnauthenticated(), bearer(), ok))
     await get(express().use(allowUnauthenticated({ paths: ['/'] }), bearer(), ok))
-    assert.deepEqual(told(), [])
+    assert.deepEqual(told, [])
     for (let i = 0; i < 2; i++) await get(express().use(bearer(), allowUnauthenticated({ paths: ['/'] }), ok))
-    await until(() => told().length > 0)
-    assert.deepEqual(
-      told().map(({ message }) => message),
-      [
-        addressed(
-          'TOLLGATE_UNAUTHENTICATED_ORDER',
-          'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
-            'mount allowUnauthenticated() first',
-        ),
-      ],
-    )
+    const message =
+      'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
+      'mount allowUnauthenticated() first'
+    assert.deepEqual(told, [addressed('TOLLGATE_UNAUTHENTICATED_ORDER', message)])
   })
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 import { requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { warned } from '../support/heard'
 
 const dev = devIssuer()
 const { issuer, audience } = dev.options
@@ -83,11 +84,8 @@ describe('requireBearer() and a function that throws', () => {
     }
   })
 
-  it('warns of session and checkClaims, whose tokens get 401', async (t) => {
-    const said: string[] = []
-    const listener = ({ message }: Error) => void said.push(message)
-    process.on('warning', listener)
-    t.after(() => process.off('warning', listener))
+  it('warns of session and checkClaims, whose tokens get 401', async () => {
+    const said = warned({ after }, 'TOLLGATE_ISSUER')
     const throwing = () => {
       throw new RangeError('with a secret')
     }
@@ -95,7 +93,7 @@ describe('requireBearer() and a function that throws', () => {
       assert.equal((await asking(options))[0], 401)
     }
     assert.equal((await asking({ checkClaims: () => false }))[0], 401)
-    await until(() => said.length >= 3)
+    await setImmediate()
     const begin = `a token of the issuer '${issuer}' was refused with 401, since the option`
     const end = 'onDenied gets the error as err.cause (express-tollgate/docs/troubleshooting.md#tollgate_issuer)'
     assert.deepEqual(said, [

@@ -1,82 +1,87 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 import { requireBearer } from '../../lib'
 import { auth0, cognito, okta } from '../../lib/providers'
 import { manualClock } from '../../lib/testing'
 import { parted, says } from '../support/addressed'
+import { warned } from '../support/heard'
 import { serveIssuer } from '../support/issuer'
 import { freePort } from '../support/redis'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
 import { a, api, b } from './remote-issuer'
 
-/** The warnings that this process emits from now on, without other tests' ones. */
-function listening(t: TestContext) {
-  const said: string[] = []
-  const listener = ({ code, message }: Error & { code?: string }) => {
-    if (code !== 'TOLLGATE_ISSUER') return
-    const { text, code: address } = parted(message)
-    assert.ok(address === 'tollgate_issuer' || text.startsWith('end '), message)
-    said.push(text)
+/** The warnings about issuers that this process has emitted since the last time, without their addresses. */
+function listening() {
+  const heard = warned({ after }, 'TOLLGATE_ISSUER')
+  return async () => {
+    await setImmediate()
+    return heard.splice(0).map((message) => {
+      const { text, code } = parted(message)
+      assert.equal(code, 'tollgate_issuer', message)
+      return text
+    })
   }
-  process.on('warning', listener)
-  t.after(() => process.off('warning', listener))
-  /** Warnings are emitted in the next turn: one of ours comes after all that were before it. */
-  const flushed = async () => {
-    const end = `end ${said.length}`
-    process.emitWarning(end, { code: 'TOLLGATE_ISSUER' })
-    await until(() => said.includes(end))
-    return said.splice(0).filter((message) => message !== end)
-  }
-  return flushed
+}
+
+/** What to do about a failed fetch, by how it begins, and the codes, statuses and texts that it failed with. */
+const REMEDIES: readonly (readonly [remedy: string, ...failures: (string | number)[]])[] = [
+  ['correct the host name', 'ENOTFOUND', 'EAI_AGAIN'],
+  ['its certificate has expired', 'CERT_HAS_EXPIRED'],
+  ['its certificate is not valid yet', 'CERT_NOT_YET_VALID'],
+  ['its certificate is for another host', 'ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
+  ['its certificate is not accepted', 'CERT_REVOKED'],
+  ['name the CA of its certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'CERT_UNTRUSTED'],
+  ['name the CA of its certificate', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ['the server there does not speak TLS', 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER'],
+  ['the server refuses the TLS handshake', 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE'],
+  ['the server refuses the TLS handshake', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'],
+  ['check the address, and firewalls and proxies', 'EHOSTUNREACH', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT'],
+  ['check that this is the right address', 'ECONNRESET', 'no answer at all', '<html>'],
+  ['redirects are not followed', 302, 307],
+  ['the server or a firewall refuses this machine', 401, 403],
+  ['see the log of the server', 429, 502, 503],
+  ['correct the address', 400, 404, 405],
+]
+
+function failing(failure: string | number): () => Promise<Response> {
+  if (typeof failure === 'number') return () => Promise.resolve(new Response('', { status: failure }))
+  if (failure === '<html>') return () => Promise.resolve(new Response(failure))
+  const reset = /[a-z]/.test(failure)
+    ? new Error(failure)
+    : Object.assign(new Error('no word of it'), { code: failure })
+  return () => Promise.reject(new TypeError('fetch failed', { cause: new Error('inner', { cause: reset }) }))
 }
 
 describe('requireBearer() tells the operator', () => {
-  const unreachable: readonly [string, Parameters<typeof failing>[0], RegExp][] = [
-    ['an error', 503, /\/keys answered 503\. Requests get 503 meanwhile: see the log of the server there$/],
-    ['no such page', 404, /\/keys answered 404\. Requests get 503 meanwhile: correct the address$/],
-    [
-      'a redirect',
-      302,
-      /\/keys answered 302\. Requests get 503 meanwhile: redirects are not followed: give the address/,
-    ],
-    [
-      'no JSON',
-      '<html>',
-      /\/keys answered with something that is not JSON\. Requests get 503 meanwhile: check that this is/,
-    ],
-  ]
-  for (const [title, answer, message] of unreachable) {
-    it(`of an issuer that answers with ${title}, in ready() too`, async (t) => {
-      const flushed = listening(t)
-      const { issuer, token } = await failing(answer)
-      const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
-      assert.equal((await ask(token())).status, 503)
-      const [said = '', ...more] = await flushed()
-      assert.ok(said.startsWith(`the keys of the issuer '${issuer}' cannot be loaded: ${issuer}/keys `), said)
-      assert.match(said, message)
-      assert.deepEqual(more, [])
-      const why = said.slice(said.indexOf(`: ${issuer}`), said.indexOf('. Requests'))
-      await assert.rejects(
-        bearer.ready(),
-        (err: Error) => err.message.includes(`the issuer ${issuer} `) && err.message.includes(why),
-      )
-    })
-  }
-
-  async function failing(answer: number | string) {
-    const served = await serveIssuer(a)
-    served.state.instead = (_req, res) => {
-      if (typeof answer === 'number') res.writeHead(answer).end()
-      else res.end(answer)
-      return true
+  it('what to do, by what the fetch of keys failed with, in ready() too', async () => {
+    const flushed = listening()
+    const issuer = 'https://as.test'
+    const token = (await serveIssuer(a)).token(a, { iss: issuer })
+    for (const [remedy, ...failures] of REMEDIES) {
+      for (const failure of failures) {
+        const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing(failure) })
+        const answered = failure === '<html>' ? 'answered with something that is not JSON' : `answered ${failure}`
+        const isAnswer = typeof failure === 'number' || failure === '<html>'
+        const why = `${issuer}/keys ${isAnswer ? answered : `could not be fetched (${failure})`}`
+        let whole = ''
+        await assert.rejects(bearer.ready(), (err: Error) => {
+          const begins = `the keys of the issuer ${issuer} cannot be loaded: ${why}: `
+          assert.ok(err.message.startsWith(begins + remedy), err.message)
+          whole = parted(err.message).text.slice(begins.length)
+          return true
+        })
+        assert.equal((await ask(token)).status, 503)
+        assert.deepEqual(await flushed(), [
+          `the keys of the issuer '${issuer}' cannot be loaded: ${why}. Requests get 503 meanwhile: ${whole}`,
+        ])
+      }
     }
-    return served
-  }
+  })
 
-  it('of an issuer where nobody listens, once a cause and minute', async (t) => {
-    const flushed = listening(t)
+  it('of an issuer where nobody listens, once a cause and minute', async () => {
+    const flushed = listening()
     const clock = manualClock()
     const issuer = `http://127.0.0.1:${await freePort()}`
     const { token } = await serveIssuer(a)
@@ -102,69 +107,15 @@ describe('requireBearer() tells the operator', () => {
     )
   })
 
-  const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
-  const OTHER_HOST = 'its certificate is for another host: correct the address, or the certificate there'
-  const TLS_REFUSED =
-    'the server refuses the TLS handshake: give a fetch with a client certificate if it asks for one, or see its log'
-  const remedies: readonly [code: string, remedy: string][] = [
-    ['ENOTFOUND', 'correct the host name, or the DNS of this machine'],
-    ['EAI_AGAIN', 'correct the host name, or the DNS of this machine'],
-    ['CERT_HAS_EXPIRED', 'its certificate has expired: renew it there, or correct the clock of this machine'],
-    [
-      'CERT_NOT_YET_VALID',
-      'its certificate is not valid yet: correct the clock of this machine, or the certificate there',
-    ],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', OTHER_HOST],
-    ['HOSTNAME_MISMATCH', OTHER_HOST],
-    ['CERT_REVOKED', 'its certificate is not accepted: replace it there'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', CA],
-    ['SELF_SIGNED_CERT_IN_CHAIN', CA],
-    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', CA],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', CA],
-    ['CERT_UNTRUSTED', CA],
-    ['EPROTO', 'the server there does not speak TLS: correct the port'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server there does not speak TLS: correct the port'],
-    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', TLS_REFUSED],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', TLS_REFUSED],
-    ['EHOSTUNREACH', 'check the address, and firewalls and proxies on the way'],
-    ['ETIMEDOUT', 'check the address, and firewalls and proxies on the way'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'check the address, and firewalls and proxies on the way'],
-    ['ECONNRESET', 'check that this is the right address'],
-  ]
-  it('what to do, by the code that the fetch failed with', async (t) => {
-    const flushed = listening(t)
+  it('that nothing is known where what is thrown is no error', async () => {
     const issuer = 'https://as.test'
-    for (const [code, remedy] of remedies) {
-      const reset = Object.assign(new Error('no word of it'), { code })
-      const failing = () =>
-        Promise.reject(new TypeError('fetch failed', { cause: new Error('inner', { cause: reset }) }))
-      const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
-      const why = `${issuer}/keys could not be fetched (${code})`
-      await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be loaded: ${why}: ${remedy}`))
-      assert.equal((await ask((await serveIssuer(a)).token(a, { iss: issuer }))).status, 503)
-      assert.deepEqual(await flushed(), [
-        `the keys of the issuer '${issuer}' cannot be loaded: ${why}. Requests get 503 meanwhile: ${remedy}`,
-      ])
-    }
+    const fetch = () => new Promise<never>(() => AbortSignal.abort('text').throwIfAborted())
+    const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch })
+    await assert.rejects(bearer.ready(), /\/keys could not be fetched \(no error was given\): check/)
   })
 
-  it('in other words where there is no code', async () => {
-    const issuer = 'https://as.test'
-    const thrown: readonly [unknown, string][] = [
-      [new Error('fetch failed', { cause: new Error('no answer within 5 s') }), 'no answer within 5 s'],
-      ['text', 'no error was given'],
-    ]
-    for (const [reason, why] of thrown) {
-      const failing = () => new Promise<never>(() => AbortSignal.abort(reason).throwIfAborted())
-      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
-      await assert.rejects(bearer.ready(), (err: Error) =>
-        err.message.includes(`/keys could not be fetched (${why}): check`),
-      )
-    }
-  })
-
-  it('of an issuer that shows no key', async (t) => {
-    const flushed = listening(t)
+  it('of an issuer that shows no key', async () => {
+    const flushed = listening()
     const { state, issuer, token } = await serveIssuer(a)
     state.keys = []
     const { ask } = await api({ issuer })
@@ -175,28 +126,8 @@ describe('requireBearer() tells the operator', () => {
     ])
   })
 
-  const REFUSED =
-    'the server or a firewall refuses this machine: allow its IP address, or give fetch, to go by a proxy or to send ' +
-    'another User-Agent'
-  it('what to do, by the status that the address answered with', async () => {
-    for (const [status, remedy] of [
-      [307, 'redirects are not followed: give the address that it leads to'],
-      [400, 'correct the address'],
-      [401, REFUSED],
-      [403, REFUSED],
-      [405, 'correct the address'],
-      [429, 'see the log of the server there'],
-      [502, 'see the log of the server there'],
-    ] as const) {
-      const { issuer } = await failing(status)
-      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
-      const message = `the keys of the issuer ${issuer} cannot be loaded: ${issuer}/keys answered ${status}: ${remedy}`
-      await assert.rejects(bearer.ready(), says(message))
-    }
-  })
-
-  it('of metadata that name another issuer, and which', async (t) => {
-    const flushed = listening(t)
+  it('of metadata that name another issuer, and which', async () => {
+    const flushed = listening()
     const { state, issuer, token } = await serveIssuer(a)
     state.metadata = { issuer: 'https://other.test' }
     const { ask } = await api({ issuer })
@@ -207,8 +138,8 @@ describe('requireBearer() tells the operator', () => {
     )
   })
 
-  it('of tokens of another issuer, and for another audience', async (t) => {
-    const flushed = listening(t)
+  it('of tokens of another issuer, and for another audience', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     const { ask } = await api({ issuer, audience: ['api', 'tree'] })
     assert.equal((await ask(token(a, { iss: 'https://other.test\r\n[forged] line' }))).status, 401)
@@ -240,8 +171,8 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), []) // clients' faults
   })
 
-  it('of a token whose iss is no name: no option could be written with it', async (t) => {
-    const flushed = listening(t)
+  it('of a token whose iss is no name: no option could be written with it', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     for (const [iss, written] of [
       [undefined, 'undefined'],
@@ -258,8 +189,8 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
-  it('of a tenant that is not listed, or that the function does not accept', async (t) => {
-    const flushed = listening(t)
+  it('of a tenant that is not listed, or that the function does not accept', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     for (const tenants of [['acme'], () => false]) {
       const { ask } = await api({ issuer: `${issuer}/{tid}/v2`, tenants })
@@ -274,8 +205,8 @@ describe('requireBearer() tells the operator', () => {
     )
   })
 
-  it('of an audience that lacks a slash, or has none at all, and what to write', async (t) => {
-    const flushed = listening(t)
+  it('of an audience that lacks a slash, or has none at all, and what to write', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     for (const [aud, remedy] of [
       [
@@ -294,8 +225,8 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
-  it('of a claim for which a genuine token was refused, with its value and the option', async (t) => {
-    const flushed = listening(t)
+  it('of a claim for which a genuine token was refused, with its value and the option', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     const key = a.jwk
     const begin = `a token of the issuer '${issuer}' was refused with 401, since`
@@ -324,8 +255,8 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), [])
   })
 
-  it('of a claim that a preset checks', async (t) => {
-    const flushed = listening(t)
+  it('of a claim that a preset checks', async () => {
+    const flushed = listening()
     const { token } = await serveIssuer(a)
     const more = { key: a.jwk }
     const [domain, audience] = ['acme.test', 'api']
@@ -348,8 +279,8 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
-  it('of an audience that no API should take, and what to do instead', async (t) => {
-    const flushed = listening(t)
+  it('of an audience that no API should take, and what to do instead', async () => {
+    const flushed = listening()
     const { issuer, token } = await serveIssuer(a)
     const realm = `${issuer}/realms/acme`
     for (const [iss, aud, remedy] of [
@@ -365,8 +296,8 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
-  it('of each issuer, and of each cause, within a minute', async (t) => {
-    const flushed = listening(t)
+  it('of each issuer, and of each cause, within a minute', async () => {
+    const flushed = listening()
     const [one, other] = [await serveIssuer(a), await serveIssuer(a)]
     const clock = manualClock()
     const issuers = [one, other].map(({ issuer }) => ({ issuer, jwksUri: `${issuer}/keys` }))
@@ -394,8 +325,8 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
-  it('of a key that its issuer shows and that cannot be used', async (t) => {
-    const flushed = listening(t)
+  it('of a key that its issuer shows and that cannot be used', async () => {
+    const flushed = listening()
     const { state, issuer, token } = await serveIssuer(a)
     state.keys = [{ ...a.jwk, use: 'enc' }, b.jwk]
     const { ask } = await api({ issuer })
@@ -408,28 +339,28 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), [])
   })
 
-  it('what to do about introspection, by the status that it answered with', async (t) => {
-    const flushed = listening(t)
-    const client = 'correct the client id and the secret that it is asked with, or set introspection.clientAuth'
-    for (const [status, remedy] of [
-      [400, client],
-      [401, client],
-      [403, client],
-      [404, 'correct the address'],
-      [405, 'correct the address'],
-      [302, 'redirects are not followed: give the address that it leads to'],
-      [500, 'see the log of the server there'],
+  it('what to do about introspection, by the status that it answered with', async () => {
+    const flushed = listening()
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'api', clientSecret: 'hush' }
+    for (const [remedy, ...statuses] of [
+      ['correct the client id and the secret that it is asked with', 400, 401, 403],
+      ['correct the address', 404, 405],
+      ['redirects are not followed', 302],
+      ['see the log of the server', 500],
     ] as const) {
-      const { url: endpoint } = await serve((_req, res) => void res.writeHead(status).end())
-      const introspection = { endpoint, clientId: 'api', clientSecret: 'hush' }
-      const { ask } = await api({ issuer: 'https://as.test', introspection })
-      assert.equal((await ask('opaque')).status, 503)
-      assert.match((await flushed()).join(), new RegExp(`answered ${status}\\. Requests get 503 meanwhile: ${remedy}$`))
+      for (const status of statuses) {
+        const { ask } = await api({ issuer: 'https://as.test', introspection, fetch: failing(status) })
+        assert.equal((await ask('opaque')).status, 503)
+        assert.match(
+          (await flushed()).join(),
+          new RegExp(`answered ${status}\\. Requests get 503 meanwhile: ${remedy}`),
+        )
+      }
     }
   })
 
-  it('of introspection that is refused, and of verify that throws', async (t) => {
-    const flushed = listening(t)
+  it('of introspection that is refused, and of verify that throws', async () => {
+    const flushed = listening()
     const { url: endpoint } = await serve((_req, res) => void res.writeHead(401).end())
     const base = { issuer: 'https://as.test', audience: 'api' }
     const asking = async (options: object) => {
@@ -449,18 +380,18 @@ describe('requireBearer() tells the operator', () => {
     const thrower = () => {
       throw 'opaque-and-secret' as unknown as Error
     }
-    assert.equal(
-      await asking({ verify: thrower }),
-      'the option verify threw string. Requests get 503 meanwhile. onDenied gets the error as err.cause; for an invalid token return undefined',
-    )
-    assert.equal(
-      await asking({ verify }),
-      'the option verify threw RangeError. Requests get 503 meanwhile. onDenied gets the error as err.cause; for an invalid token return undefined',
-    )
+    const remedy = 'onDenied gets the error as err.cause; for an invalid token return undefined'
+    for (const [option, what] of [
+      [verify, 'RangeError'],
+      [thrower, 'string'],
+    ] as const) {
+      const message = `the option verify threw ${what}. Requests get 503 meanwhile. ${remedy}`
+      assert.equal(await asking({ verify: option }), message)
+    }
   })
 
-  it('of nothing where warnings are off', async (t) => {
-    const flushed = listening(t)
+  it('of nothing where warnings are off', async () => {
+    const flushed = listening()
     const { state, issuer, token } = await serveIssuer(a)
     const { ask } = await api({ issuer, warnings: false })
     assert.equal((await ask(token(a, { aud: 'other' }))).status, 401)

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it } from 'node:test'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import {
@@ -7,7 +6,6 @@ import {
   requireStepUp,
   requireBearer,
   requireScope,
-  type BearerMessage,
   type BearerOptions,
   type Dialect,
 } from '../../lib'
@@ -36,13 +34,6 @@ describe('requireBearer({ scope })', () => {
     assert.deepEqual([(await any({ scope: 'c' })).status, (await any({ scope: 'b' })).status], [403, 200])
     assert.match((await any({})).headers.get('www-authenticate') ?? '', /scope="a b"$/)
   })
-
-  it('throws at startup for what is none', () => {
-    for (const scope of [{ any: [] }, { any: 'a' }, { all: ['a'] }, {}, ['a b'], [7], '']) {
-      if (scope === '') assert.throws(() => requireBearer({ ...dev.options, scope }), /scope/)
-      else assert.throws(() => requireBearer({ ...dev.options, scope: scope as never }), /scope/)
-    }
-  })
 })
 
 describe('requireScope({ any })', () => {
@@ -68,15 +59,6 @@ describe('requireBearer({ acr }) (RFC 9470)', () => {
       )
     }
     assert.equal((await any({ claims: { acr: 'pwd' } })).status, 403, 'a scope that is missing comes first')
-  })
-
-  it('throws at startup for what is none', () => {
-    for (const acr of [7, ['a b'], ['"'], [''], {}, true]) {
-      assert.throws(
-        () => requireBearer({ ...dev.options, acr: acr as never }),
-        /acr must be a text without spaces, or a list of them/,
-      )
-    }
   })
 })
 
@@ -125,21 +107,6 @@ describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
       assert.deepEqual([(await strict(token)).status, (await lax(token)).status], [strictly, laxly], typ)
     }
   })
-
-  it('throws at startup', () => {
-    for (const [options, message] of [
-      [{ checkClaims: true }, /checkClaims/],
-      [{ requiredClaims: 'jti' }, /requiredClaims.*'jti'/],
-      [{ requiredClaims: [1] }, /requiredClaims/],
-      [{ typ: '' }, /typ.*''/],
-      [{ optional: 'yes' }, /optional.*'yes'/],
-      [{ cache: true }, /cache/],
-      [{ cache: { maxTokens: 0 } }, /cache\.maxTokens.*0/],
-      [{ lastGoodSec: -1 }, /lastGoodSec.*-1/],
-    ] as const) {
-      assert.throws(() => requireBearer({ ...dev.options, ...options } as unknown as BearerOptions), message)
-    }
-  })
 })
 
 describe('requireBearer({ maxTokenLength })', () => {
@@ -162,14 +129,6 @@ describe('requireBearer({ maxTokenLength })', () => {
     assert.ok(token.length > 16_384)
     assert.deepEqual([await status(token.length), await status(token.length - 1), await status()], [200, 401, 401])
   })
-
-  it('throws at startup', () => {
-    for (const maxTokenLength of [255, 1_048_577, 0.5, '8192'])
-      assert.throws(
-        () => requireBearer({ ...dev.options, maxTokenLength } as BearerOptions),
-        /maxTokenLength must be a whole number from 256 to 1,048,576/,
-      )
-  })
 })
 
 describe('requireBearer({ optional: true })', () => {
@@ -182,6 +141,16 @@ describe('requireBearer({ optional: true })', () => {
     assert.equal((await ask('Bearer')).status, 400)
     assert.equal((await ask({ expiresInSec: -60 })).status, 401)
     assert.equal((await ask({ kind: 'unauthenticated' })).status, 403)
+  })
+
+  it('refuses a bad token by every method', async () => {
+    const { url } = await serve(express().use(requireBearer({ ...dev.options, optional: true }), ok))
+    for (const method of ['OPTIONS', 'GET', 'HEAD', 'POST']) {
+      for (const token of ['bad', dev.attack('expired')]) {
+        const headers = { authorization: `Bearer ${token}` }
+        assert.equal((await fetch(url, { method, headers })).status, 401, method)
+      }
+    }
   })
 
   it('leaves nobody else’s req.auth standing', async () => {
@@ -233,21 +202,7 @@ describe('requireStepUp() (RFC 9470)', () => {
     assert.deepEqual([await status(at + 5), await status(at + 6)], [200, 401])
   })
 
-  it('throws at startup, and where no requireBearer() stands before', async () => {
-    for (const options of [
-      {},
-      { acr: [] },
-      { acr: ['a b'] },
-      { acr: 'a b' },
-      { acrValues: ['a'] },
-      { dialect: 'xml', maxAgeSec: 1 },
-      { maxAgeSec: -1 },
-      { max: 1 },
-    ]) {
-      assert.throws(() => requireStepUp(options as object))
-    }
-    assert.throws(() => requireStepUp({}), /requireStepUp\(\) must be given acr or maxAgeSec/)
-    assert.throws(() => requireStepUp({ max: 1 } as object), /requireStepUp\(\) has no option "max"/)
+  it('says so where no requireBearer() stands before it', async () => {
     const { url } = await serve(express().use(requireStepUp({ maxAgeSec: 1 }), ok, shown))
     assert.match(await (await fetch(url)).text(), /must stand after requireBearer\(\)/)
   })
@@ -280,7 +235,6 @@ describe('the option dialect of a route', () => {
       assert.equal(await type('familysearch', 'standard'), 'application/json')
       assert.equal(await type('standard', 'familysearch'), 'application/x-fs-v1+xml')
       assert.equal(await type('standard'), 'application/json')
-      assert.throws(() => route('xml' as Dialect), /dialect must be 'familysearch' or 'standard'; received 'xml'/)
     })
   }
 })
@@ -330,60 +284,5 @@ describe('protectedResource() (RFC 9728)', () => {
       protectedResource({ resource: 'https://api.test' }).url,
       'https://api.test/.well-known/oauth-protected-resource',
     )
-  })
-
-  it('throws at startup', () => {
-    for (const [options, message] of [
-      [{}, /resource/],
-      [{ resource: 'http://api.test' }, /resource/],
-      [{ resource: 'https://api.test/#x' }, /resource/],
-      [{ resource: 'https://api.test', authorizationServers: ['x'] }, /authorizationServers/],
-      [{ resource: 'https://api.test', authorizationServers: ['http://as.test'] }, /authorizationServers/],
-      [{ resource: 'https://api.test', authorizationServers: ['https://as.test', 'x'] }, /authorizationServers/],
-      [{ resource: 'https://api.test', scopes: ['a b'] }, /scopes/],
-      [{ resource: 'https://api.test', scopes: ['a', 'a b'] }, /scopes/],
-      [{ resource: 'https://api.test', name: 5 }, /name must be a text; received 5/],
-      [{ resource: 'https://api.test', documentation: 5 }, /documentation must be an https URL; received 5/],
-      [
-        { resource: 'https://api.test', scope: 'a' },
-        /protectedResource\(\) has no option "scope"; did you mean "scopes"\? \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
-      ],
-    ] as const) {
-      assert.throws(() => protectedResource(options as never), message)
-    }
-  })
-})
-
-describe('the diagnostics channel express-tollgate:bearer', () => {
-  it('tells the reason of every refusal, and whose session was let in', async () => {
-    const seen: [string | undefined, string | undefined][] = []
-    const listener = (event: unknown) => {
-      const { reason, session, req } = event as BearerMessage
-      assert.equal(req?.method, 'GET')
-      seen.push([reason, session?.sub])
-    }
-    subscribe('express-tollgate:bearer', listener)
-    const ask = await asking({}, requireScope('read'))
-    await ask()
-    await ask('Bearer')
-    await ask('Bearer abc')
-    await ask({ expiresInSec: -60 })
-    await ask({ claims: { iss: 'x' } })
-    await ask({})
-    await (
-      await asking({}, requireStepUp({ acr: ['mfa'] }))
-    )({})
-    unsubscribe('express-tollgate:bearer', listener)
-    assert.deepEqual(seen, [
-      ['no_token', undefined],
-      ['malformed_credentials', undefined],
-      ['malformed_token', undefined],
-      ['expired', undefined],
-      ['issuer', undefined],
-      [undefined, 'ada'],
-      ['scope', undefined],
-      [undefined, 'ada'],
-      ['authentication', undefined],
-    ])
   })
 })

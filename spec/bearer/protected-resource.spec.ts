@@ -45,26 +45,6 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
       ...{ bearer_methods_supported: bearerMethods, dpop_bound_access_tokens_required: true },
       ...metadata,
     })
-    for (const [wrong, message] of [
-      [{ dpopRequired: 'yes' }, /dpopRequired must be true or false/],
-      [{ bearerMethods: ['cookie'] }, /bearerMethods must be a list of 'header', 'body', 'query'/],
-      [{ metadata: ['jwks_uri'] }, /metadata must be an object of members/],
-      [{ metadata: { jwks_uri: 'http://api.lan/keys' } }, /metadata\.jwks_uri must have https URLs.*allowHttp: true/],
-      [{ metadata: { 'resource_name#de': 7 } }, /metadata\.resource_name#de must be a text/],
-      [{ metadata: { resource_policy_uri: 'javascript:alert(1)' } }, /resource_policy_uri must be an https URL/],
-      [{ metadata: { 'resource_documentation#de': 'Doku' } }, /resource_documentation#de must be an https URL/],
-      [{ metadata: { scopes_supported: ['a'] } }, /has the option scopes for metadata\.scopes_supported/],
-      [{ jwks_uri: `${resource}/keys` }, /protectedResource\(\) takes jwks_uri as a member of metadata/],
-      [{ 'resource_name#de': 'x' }, /takes resource_name#de as a member of metadata/],
-      [{ 'scopes#de': 'x' }, /no option "scopes#de"/],
-      [{ documentation: 'docs' }, /documentation must be an https URL/],
-      [{ scopes_supported: ['a'] }, /protectedResource\(\) has the option scopes for scopes_supported/],
-      [{ authorization_servers: [] }, /has the option authorizationServers for authorization_servers/],
-      [{ resource_name: 'Tree' }, /has the option name for resource_name/],
-      [{ dpop_bound_access_tokens_required: true }, /has the option dpopRequired for dpop_bound/],
-    ] as const) {
-      assert.throws(() => protectedResource({ resource, ...(wrong as object) }), message)
-    }
   })
 
   it('leave out lists without a value, and answer clients that ask without the slash at the end (RFC 9728 §3)', async () => {
@@ -137,11 +117,8 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
 
   it('take http addresses of other machines with allowHttp', () => {
     const http = { resource: 'http://mcp.lan/mcp', authorizationServers: ['http://as.lan'] }
-    assert.throws(() => protectedResource(http), /resource must be an https URL .*allowHttp: true/)
     const { url } = protectedResource({ ...http, allowHttp: true })
     assert.equal(url, 'http://mcp.lan/.well-known/oauth-protected-resource/mcp')
     requireBearer({ ...dev.options, allowHttp: true, resourceMetadata: url })
-    assert.throws(() => requireBearer({ ...dev.options, resourceMetadata: url }), /resourceMetadata/)
-    assert.throws(() => protectedResource({ ...http, allowHttp: 1 as never }), /allowHttp must be true or false/)
   })
 })

@@ -169,7 +169,7 @@ async function told({ options, guard, token, authorization, dpop, query = '' }: 
   subscribe('express-tollgate:bearer', listener)
   try {
     const answer = await fetch(`${url}/${query}`, { headers })
-    return { answer, body: await answer.text(), event: events.at(-1) as BearerMessage }
+    return { answer, body: await answer.text(), events, event: events.at(-1) as BearerMessage }
   } finally {
     unsubscribe('express-tollgate:bearer', listener)
   }
@@ -178,8 +178,11 @@ async function told({ options, guard, token, authorization, dpop, query = '' }: 
 describe('the reason of a refusal', () => {
   for (const [reason, one] of Object.entries(CASES)) {
     it(`${reason} is told on the channel, and ${one.error ?? one.status} on the wire`, async () => {
-      const { answer, body, event } = await told(one)
+      const { answer, body, event, events } = await told(one)
       assert.deepEqual([event.reason, answer.status, event.session], [reason, one.status, undefined])
+      assert.equal(event.req?.method, 'GET')
+      const before = events.slice(0, -1).map((one) => [one.reason, one.session?.sub]) // of requireBearer(), before a guard
+      assert.deepEqual(before, one.guard ? [[undefined, 'ada']] : [])
       const challenge = answer.headers.get('www-authenticate') ?? ''
       assert.equal(/error="([^"]*)"/.exec(challenge)?.[1], one.error)
       assert.equal(challenge === '', one.status === 503)

@@ -69,44 +69,6 @@ describe('requireBearer() answers as RFC 6750 §3 has it', () => {
     }
   })
 
-  it('two Authorization fields: 400 invalid_request, whichever of them is good', async () => {
-    const { raw } = await protectedApp()
-    const good = `Authorization: Bearer ${dev.token('ada')}`
-    for (const fields of [
-      [good, good],
-      [good, 'Authorization: Bearer bad'],
-      ['authorization: Basic x', good],
-    ]) {
-      const answer = await raw(`GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields.join('\r\n')}\r\n\r\n`)
-      assert.match(answer, /^HTTP\/1\.1 400 /)
-      assert.match(answer, /^WWW-Authenticate: Bearer error="invalid_request"/m)
-    }
-  })
-
-  it('a token that does not hold: 401 invalid_token, and nothing of the token', async () => {
-    const { url } = await protectedApp()
-    const [header, payload, signature] = dev.token('ada').split('.') as [string, string, string]
-    const forged = Buffer.from('{"sub":"eve"}').toString('base64url')
-    const bad = [
-      'nonsense',
-      `${header}.${payload}.`,
-      `${header}.${forged}.${signature}`,
-      `${header}.${payload}.${signature}.x`,
-      `${header}.${payload}`,
-      dev.token('ada', { expiresInSec: -60 }),
-      dev.token('ada', { claims: { aud: 'https://other.test' } }),
-      dev.token('ada', { claims: { iss: 'https://other.test' } }),
-      'a'.repeat(9_000),
-    ]
-    for (const token of bad) {
-      const answer = await get(url, `Bearer ${token}`)
-      assert.equal(answer.status, 401)
-      assert.equal(challengeOf(answer).error, 'invalid_token')
-      const said = JSON.stringify([...answer.headers]) + (await answer.text())
-      for (const part of token.split('.')) if (part.length > 4) assert.ok(!said.includes(part.slice(0, 20)))
-    }
-  })
-
   it('short of scope: 403 insufficient_scope that names the scope', async () => {
     const { url } = await protectedApp({ scope: 'read write', realm: 'tree' })
     const answer = await get(url, `Bearer ${dev.token('ada', { scope: 'read' })}`)
@@ -114,13 +76,6 @@ describe('requireBearer() answers as RFC 6750 §3 has it', () => {
     const { error, scope, realm } = challengeOf(answer)
     assert.deepEqual({ error, scope, realm }, { error: 'insufficient_scope', scope: 'read write', realm: 'tree' })
     assert.equal((await get(url, `Bearer ${dev.token('ada', { scope: 'write x read' })}`)).status, 200)
-  })
-
-  it('the scheme in any case, and more than one space (RFC 9110 §11.1, §11.4)', async () => {
-    const { url } = await protectedApp()
-    for (const scheme of ['bearer ', 'BEARER ', 'Bearer   ']) {
-      assert.equal((await get(url, scheme + dev.token('ada'))).status, 200)
-    }
   })
 })
 

@@ -4,7 +4,6 @@ import express from 'express'
 import { type BearerOptions, type ReadSession, requireBearer, sessionOf } from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
 import { serve } from '../../support/serve'
-import { says } from '../../support/addressed'
 
 const dev = devIssuer()
 const { issuer, key } = dev.options
@@ -275,87 +274,10 @@ describe('requireBearer({ session })', () => {
   })
 })
 
-describe('requireBearer() throws at startup and says what an issuer’s option takes', () => {
+describe('requireBearer() takes at startup', () => {
   const tenant = { issuer: 'https://as.test/{tid}', tenants: ['acme'] }
-  const wrong: readonly [string, object, string | RegExp][] = [
-    ['clients empty', { clients: [] }, 'clients must be a list of one client or more; received []'],
-    ['clients a text', { clients: 'app' }, /^clients must be a list .*'app'/],
-    ['clients with an empty text', { clients: ['app', ''] }, /^clients must be a list/],
-    ['scopeFrom a text', { scopeFrom: 'roles' }, "scopeFrom must be a list of claims; received 'roles'"],
-    ['scopeFrom without names', { scopeFrom: ['roles', []] }, /^scopeFrom must be a list of claims/],
-    ['scopeFrom with an empty name', { scopeFrom: ['roles', ''] }, /^scopeFrom must be/],
-    ['scopeFrom with a number', { scopeFrom: [7] }, /^scopeFrom must be/],
-    ['scopeFrom with an object', { scopeFrom: [{ length: 1, every: () => true }] }, /^scopeFrom must be/],
-    ['scopeFrom with a number within', { scopeFrom: [['realm_access', 7]] }, /^scopeFrom must be/],
-    ['scopeRequired a text', { scopeRequired: 'yes' }, /^scopeRequired must be .*'yes'/],
-    ['timesAsText a number', { timesAsText: 1 }, /^timesAsText must be .*1/],
-    ['idTokens a text', { idTokens: 'yes' }, /^idTokens must be .*'yes'/],
-    [
-      'requiredClaims a text',
-      { requiredClaims: 'jti' },
-      "requiredClaims must be a list of names, or values by name; received 'jti'",
-    ],
-    ['requiredClaims null', { requiredClaims: null }, /^requiredClaims must be .*null/],
-    ['requiredClaims without any', { requiredClaims: {} }, /^requiredClaims must be/],
-    ['requiredClaims with a number', { requiredClaims: ['jti', 7] }, /^requiredClaims must be/],
-    ['requiredClaims with null for a value', { requiredClaims: { a: 'x', b: null } }, /^requiredClaims must be/],
-    ['requiredClaims with an object among values', { requiredClaims: { a: ['x', {}] } }, /^requiredClaims must be/],
-    ['audience of nothing', { audience: {} }, /^audience is missing: give aud of the tokens, a text, a list/],
-    ['audience empty', { audience: [] }, /^audience is missing: .*received \[\]/],
-    ['audience an empty text', { audience: '' }, /^audience is missing: .*received ''/],
-    ['audience with a number', { audience: ['api', 7] }, /^audience is missing/],
-    ['audience instead of what', { audience: { checkedBy: 'nothing' } }, /^audience\.checkedBy must be .*'nothing'/],
-    [
-      'audience instead of clients, without clients',
-      { audience: { checkedBy: 'clients' } },
-      "audience: { checkedBy: 'clients' } needs clients: the list of those accepted",
-    ],
-    ...['introspection', 'verify'].map((checkedBy): [string, object, string] => [
-      `audience by ${checkedBy} without ${checkedBy}`,
-      { audience: { checkedBy } },
-      `audience: { checkedBy: '${checkedBy}' } needs the option ${checkedBy}`,
-    ]),
-    [
-      'tenants without a placeholder',
-      { tenants: ['acme'] },
-      "tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'",
-    ],
-    [
-      'a placeholder without tenants',
-      { ...tenant, tenants: undefined },
-      /^tenants must be a list of tenants or a func/,
-    ],
-    [
-      'tenants empty',
-      { ...tenant, tenants: [] },
-      /^tenants must be a list of tenants or a function; received \[\]\. .*: tenants: \['acme', 'globex'\], or tenants: /,
-    ],
-    ['tenants a text', { ...tenant, tenants: 'acme' }, /^tenants must be .*'acme'/],
-    ['tenants with a path', { ...tenant, tenants: ['acme', 'a/b'] }, /^tenants must be/],
-    ['tenants with a number', { ...tenant, tenants: [7] }, /^tenants must be/],
-    ['tenants with what ends in a space', { ...tenant, tenants: ['acme '] }, /^tenants must be/],
-    ['tenants with what begins with a dot', { ...tenant, tenants: ['..'] }, /^tenants must be/],
-    ['tenants with a name of 129 characters', { ...tenant, tenants: ['x'.repeat(129)] }, /^tenants must be/],
-    [
-      'two placeholders',
-      { ...tenant, issuer: 'https://{region}.test/{tid}' },
-      "issuer may have one placeholder, with a claim's name; received [ 'https://{region}.test/{tid}' ]",
-    ],
-    ['a placeholder without a name', { ...tenant, issuer: 'https://as.test/{}' }, /^issuer may have one placeholder/],
-    [
-      'a placeholder beside another name',
-      { ...tenant, issuer: ['https://as.test/{tid}', 'https://as.test'] },
-      /^issuer may have one placeholder/,
-    ],
-  ]
-  for (const [title, options, message] of wrong) {
-    it(title, () => {
-      const given = { issuer, audience: 'api', key, ...options } as BearerOptions
-      assert.throws(() => requireBearer(given), says(message))
-    })
-  }
 
-  it('and for nothing that is right', () => {
+  it('options of claims that are right', () => {
     for (const options of [
       { requiredClaims: [] },
       { requiredClaims: { staff: false, level: 0, use: '' } },

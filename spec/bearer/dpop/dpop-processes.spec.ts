@@ -4,10 +4,8 @@ import { after, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { SignJWT, type JWK } from 'jose'
 import { sign } from 'jsonwebtoken'
-import { redisProofs } from '../../../lib/index'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { seenProofs } from '../../support/seen-proofs'
-import { says } from '../../support/addressed'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 import { type Child, startChild } from '../processes/child'
@@ -111,24 +109,5 @@ describe('redisProofs()', () => {
     void proofs.close()
     void proofs.close()
     await assert.rejects(Promise.resolve(proofs.note('third', 60, 0)))
-  })
-
-  it('throws at startup, and never shows a URL', () => {
-    assert.throws(
-      () => redisProofs({} as never),
-      says(/^redisProofs\(\) takes an ioredis client .* received an object without names$/),
-    )
-    assert.throws(
-      () => redisProofs('http://user:s3cret@localhost'),
-      (err) => err instanceof TypeError && !err.message.includes('s3cret'),
-    )
-    for (const [options, message] of [
-      [{ prefix: '{a}:' }, /prefix must be .* without braces/],
-      [{ prefix: 'a' }, /prefix must be .* ends in a colon.*; received 'a'/],
-      [{ prefix: 7 }, /prefix must be a string .*; received 7/],
-      [{ ttl: 1 }, /redisProofs\(\) has no option "ttl"/],
-    ] as const) {
-      assert.throws(() => redisProofs('redis://127.0.0.1:1', options as object), message)
-    }
   })
 })

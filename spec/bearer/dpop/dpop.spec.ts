@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, hash, randomUUID } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 import { SignJWT, calculateJwkThumbprint, type JWK } from 'jose'
 import { type BearerOptions, type DpopOptions, requireBearer, sessionOf } from '../../../lib/index'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
 import { generateKeys } from '../../support/generate-keys'
+import { warned } from '../../support/heard'
 
 const NOW = 1_800_000_000
 const clock = manualClock(NOW * 1_000)
@@ -41,14 +42,13 @@ async function api(dpop: DpopOptions | Dpop | boolean = true) {
 
 describe('requireBearer({ dpop }) (RFC 9449)', () => {
   it('warns at startup if origin is missing', async () => {
-    const warnings: string[] = []
-    process.on('warning', ({ message }) => void warnings.push(message))
+    const said = warned({ after })
     requireBearer({ ...dev.options, dpop: { origin: 'https://api.example.org' } })
-    await new Promise(setImmediate)
-    assert.deepEqual(warnings, [])
+    await setImmediate()
+    assert.deepEqual(said, [])
     requireBearer({ ...dev.options, dpop: true })
-    await until(() => warnings.length > 0)
-    assert.match(warnings.join(), /^requireBearer\(\{ dpop \}\) has no origin, .* set dpop: \{ origin: /)
+    await setImmediate()
+    assert.match(said.join(), /^requireBearer\(\{ dpop \}\) has no origin, .* set dpop: \{ origin: /)
   })
 
   it('takes a bound token with its proof (§7.1)', async () => {
@@ -74,9 +74,6 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       for (const htu of ['https://api.test/things', `${base}/other`, 'https://other.test/svc1/things']) {
         assert.equal(await ask(htu), 401, htu)
       }
-    }
-    for (const origin of [`${base}/`, `${base}?x`, `${base}#x`, 'https://api.test/', 'https://api.test/a/../b']) {
-      assert.throws(() => requireBearer({ ...dev.options, dpop: { origin } }), /dpop\.origin must be an origin/)
     }
   })
 
@@ -147,17 +144,9 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
   })
 
   it('refuses two DPoP fields', async () => {
-    const { proof, url } = await api()
-    const { connect } = await import('node:net')
-    const answer = await new Promise<string>((resolve, reject) => {
-      const socket = connect(Number(new URL(url).port), '127.0.0.1')
-      socket.on('data', (data) => resolve(data.toString()))
-      socket.on('error', reject)
-      void Promise.all([proof(), proof()]).then(([a, b]) => {
-        const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${a}\r\nDPoP: ${b}\r\nConnection: close`
-        socket.write(`GET /tree HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${fields}\r\n\r\n`)
-      })
-    })
+    const { proof, raw, url } = await api()
+    const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${await proof()}\r\nDPoP: ${await proof()}\r\nConnection: close`
+    const answer = await raw(`GET /tree HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${fields}\r\n\r\n`)
     assert.match(answer, /^HTTP\/1\.1 401 /)
   })
 
@@ -471,30 +460,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await ask(undefined, bound, 'Bearer')).status, 401)
   })
 
-  it('throws at startup', () => {
-    for (const [dpop, message] of [
-      ['yes', /dpop/],
-      [{ required: 1 }, /dpop\.required/],
-      [{ maxProofAgeSec: 301 }, /dpop\.maxProofAgeSec.*301/],
-      [{ maxProofs: 0 }, /dpop\.maxProofs/],
-      [{ origin: 'https://api.test/x/' }, /dpop\.origin/],
-      [{ origin: [] }, /dpop\.origin must be an origin such as .*, or a list of such; received \[\]/],
-      [{ nonce: true }, /dpop has no option "nonce"/],
-      [{ proofs: {} }, /dpop\.proofs must be what redisProofs\(\) returns; received \{\}/],
-      [{ proofs: null }, /dpop\.proofs/],
-      [{ proofs: { note: () => 'new' }, maxProofs: 5 }, /dpop\.proofs and dpop\.maxProofs contradict/],
-      [{ nonceSecret: 7 }, /dpop\.nonceSecret must be a text or bytes/],
-      [{ nonceSecret: 'hush-hush' }, /dpop\.nonceSecret must have 32 bytes or more; received 9/],
-      [{ nonceSecret: new Uint8Array(31) }, /dpop\.nonceSecret.*31/],
-    ] as const) {
-      assert.throws(
-        () => requireBearer({ ...dev.options, dpop } as never),
-        (err: Error) =>
-          (err instanceof TypeError || err instanceof RangeError) &&
-          message.test(err.message) &&
-          !err.message.includes('hush'),
-      )
-    }
+  it('takes a nonceSecret of 32 bytes', () => {
     const shortest = { nonceSecret: new Uint8Array(32) }
     assert.equal(requireBearer({ ...dev.options, dpop: shortest }).name, 'requireBearer')
   })

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { type BearerOptions, requireBearer, sessionOf } from '../../../lib/index'
+import { type BearerOptions, type Session, requireBearer } from '../../../lib/index'
 import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-tokens'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
+import { apiOf } from '../api'
 
-async function asking(options: BearerOptions) {
-  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(sessionOf(req).claims)))
-  return async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
-}
+const asking = async (options: BearerOptions) => (await apiOf(options)).statusOf
 
 describe('requireBearer() with a token it has verified before', () => {
   it('checks the time anew', async () => {
@@ -90,6 +88,27 @@ describe('requireBearer() with a token it has verified before', () => {
       assert.equal(await ask(changed), 401)
     }
     assert.equal(await ask(token), 200)
+  })
+
+  it('revokes it with the other signature that holds, too, and takes one spelling of each', async () => {
+    const dev = devIssuer()
+    const state = ({ claims }: Session) => (claims.jti === 'j' ? ('revoked' as const) : ('valid' as const))
+    const [open, closed] = [await asking(dev.options), await asking({ ...dev.options, revocation: { state } })]
+    const token = dev.token('ada', { claims: { jti: 'j' } })
+    const [header, payload, signature = ''] = token.split('.')
+    // An ECDSA signature (r, s) holds as (r, n - s) too.
+    const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+    const bytes = Buffer.from(signature, 'base64url')
+    const s = (n - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0')
+    const other = Buffer.concat([bytes.subarray(0, 32), Buffer.from(s, 'hex')]).toString('base64url')
+    const twin = `${header}.${payload}.${other}`
+    for (const one of [token, twin]) assert.deepEqual([await open(one), await closed(one)], [200, 401])
+    assert.equal(await closed(dev.token('ada', { claims: { jti: 'other' } })), 200)
+    // Base64url has one spelling only: bits that mean nothing must be nought.
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const last = alphabet.charAt(alphabet.indexOf(token.slice(-1)) + 1)
+    for (const spelling of [token.slice(0, -1) + last, `${token}=`, `${token}.`])
+      assert.equal(await open(spelling), 401)
   })
 
   it('checks the scope of each route', async () => {

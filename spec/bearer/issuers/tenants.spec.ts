@@ -67,7 +67,9 @@ describe('requireBearer() with an issuer of many tenants, each with keys of its 
     keys.ajax = before
     serving.delete('ajax')
     await assert.rejects(bearer.reload(), ({ message }: Error) => {
-      return message.startsWith(`the keys of the issuer ${issuer}/ajax cannot be loaded: ${issuer}/ajax/keys answered 404`)
+      return message.startsWith(
+        `the keys of the issuer ${issuer}/ajax cannot be loaded: ${issuer}/ajax/keys answered 404`,
+      )
     })
     assert.deepEqual(shown().length, 2) // the keys known before remain valid
   })

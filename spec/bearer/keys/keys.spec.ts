@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { type KeyObject, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
 import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
 import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
+import { clientPublicKey, signingPrivateKey } from '../../../lib/oauth/keys/signing-algorithm'
 import { generateKeys } from '../../support/generate-keys'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 const ec = generateKeys('ec').publicKey
 const ed = generateKeys('ed25519').publicKey
@@ -104,4 +109,24 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
     assert.equal(keyMismatch('RS256', ed), 'RS256 takes an RSA key')
     assert.equal(keyMismatch('HS256', ec), 'HS256 takes a shared secret')
   })
+})
+
+const NODE_20 = process.version.startsWith('v20.')
+
+it('a key that was just generated is read while its generator is collected', async () => {
+  const args = [...TYPESCRIPT, '--max-semi-space-size=1', programOf(__dirname, 'fresh-keys')]
+  await promisify(execFile)(process.execPath, args, { timeout: 100_000 }) // takes two seconds, or for ever
+})
+
+it(`a key that an app gives is ${NODE_20 ? 'copied' : 'taken as it is'}`, () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const taken: [KeyObject, KeyObject][] = [
+    [privateKey, signingPrivateKey(privateKey)],
+    [publicKey, clientPublicKey('publicKeys', publicKey)],
+    [publicKey, keyFromMaterial(publicKey, ['RS256']).key],
+  ]
+  for (const [given, own] of taken) {
+    assert.equal(own !== given, NODE_20)
+    assert.ok(own.equals(given))
+  }
 })
