@@ -31,7 +31,6 @@ describe('the pages under any accent', () => {
         await page.keyboard.press('Tab')
         const [ring] = await measure([[':focus-visible', 'outlineColor']])
         await page.close()
-        await running.close()
         assert.equal(ratios.length, TEXTS.length)
         for (const [i, ratio] of ratios.entries()) assert.ok(ratio >= 4.5, `${TEXTS[i]}: ${ratio.toFixed(2)} : 1`)
         assert.ok((ring ?? 0) >= 3, `WCAG 2.2 §1.4.11: the focus ring has ${ring?.toFixed(2)} : 1`)

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { type RunningServer, json, startServer } from '../oauth/support'
+import { type RunningServer, json, openServer } from '../oauth/support'
 import { request } from '../oauth/user-agent'
 import { ARABIC } from './arabic'
 import { DESK, launch, looksWell } from './looks'
@@ -25,7 +25,7 @@ describe('the pages in a browser', () => {
   beforeEach(async () => {
     callback = 'https://not-yet.test/'
     let clients = clientDirectory([])
-    running = await startServer({
+    running = await openServer({
       clock,
       clients: { findClient: (id) => clients.findClient(id) },
       pages: { brand: 'Family Records', texts: ([locale]) => (locale === 'ar' ? ARABIC : {}) },

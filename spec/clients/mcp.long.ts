@@ -19,14 +19,13 @@ import { CERT, KEY } from '../support/tls'
 import { CALLBACK, McpClientProvider } from './mcp-client'
 import { follow } from './today'
 
-it("@modelcontextprotocol/sdk's client goes through with no registration by hand", async (t) => {
+it("@modelcontextprotocol/sdk's client goes through with no registration by hand", async () => {
   let audience = ''
   const running = await startServer({
     tokenType: 'Bearer',
     clients: clientDirectory([]),
     registration: { accept: () => ({ audiences: [audience] }) },
   })
-  t.after(() => running.close())
   audience = `${running.origin}/mcp`
   const metadata = protectedResource({ resource: audience, authorizationServers: [running.issuer], scopes: ['openid'] })
   running.app.use(metadata)
@@ -105,7 +104,6 @@ it("@modelcontextprotocol/sdk's client goes through by the document that its URL
       fetch: publicFetch({ lookUp, isPublic: () => true, ca: CERT }),
     },
   })
-  t.after(() => running.close())
   resource = `${running.origin}/mcp`
   const metadata = protectedResource({ resource, authorizationServers: [running.issuer], scopes: ['mcp:tools'] })
   running.app.use(metadata)

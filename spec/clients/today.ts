@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { AuthorizationServerOptions, ClientRegistration } from '../../lib/oauth'
 import { clientDirectory } from '../../lib/oauth'
-import { type RunningServer, startServer } from '../oauth/support'
+import { type RunningServer, openServer } from '../oauth/support'
 import { type Page, UserAgent } from '../oauth/user-agent'
 
 export const SECRET = 'AbC+/0123456789abcdef=='
@@ -24,7 +24,7 @@ export async function startLoginSystem(
 ): Promise<LoginSystem> {
   let clients = clientDirectory([])
   const directory = { findClient: (id: string) => clients.findClient(id) }
-  const running = await startServer({ tokenType: 'Bearer', clients: directory, ...options }, first)
+  const running = await openServer({ tokenType: 'Bearer', clients: directory, ...options }, first)
   const callback = `${running.origin}/cb`
   clients = clientDirectory([
     {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { type AuthorizationServerOptions, clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { CLIENTS, type Form, VERIFIER, json, post, startServer } from './support'
+import { CLIENTS, type Form, type Tokens, VERIFIER, askToken, json, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 const ADA = 'KWC6-X7D'
@@ -12,33 +12,32 @@ const native = (clientId: string) => ({
   grants: ['authorization_code', 'refresh_token'] as const,
 })
 
-async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}) {
+async function started(options: Partial<AuthorizationServerOptions> = {}) {
   const clients = clientDirectory([...CLIENTS, native('one'), native('two')])
   const running = await startServer({ clients, pages: { terms: false }, ...options })
-  t.after(() => running.close())
   const { issuer } = running
   const agent = new UserAgent(issuer)
   const ask = (client_id: string, more: Form = {}) =>
     agent.authorize(issuer, request({ client_id, redirect_uri: REDIRECT, scope: 'openid tree.read', ...more }))
-  const token = async (client_id: string, form: Form) => json(await post(`${issuer}/token`, { client_id, ...form }))
+  const token = (client_id: string, form: Form) => askToken(issuer, { client_id, ...form }, {})
   /** Signs Ada in and approves the app; its tokens. */
   const allow = async (clientId: string) => {
     let page = await ask(clientId)
     if (page.title === 'Sign in') page = await page.logIn()
     if (page.location === null) page = await page.accept()
     const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT, code_verifier: VERIFIER }
-    return (await token(clientId, { ...form, code: page.params.get('code') ?? '' })) as Form
+    return token(clientId, { ...form, code: page.params.get('code') ?? '' })
   }
-  const refresh = async (clientId: string, { refresh_token = '' }: Form) =>
+  const refresh = async (clientId: string, { refresh_token }: Tokens) =>
     (await token(clientId, { grant_type: 'refresh_token', refresh_token })).error
-  const isActive = async ({ access_token = '' }: Form) => (await running.server.verify(access_token)) !== undefined
+  const isActive = async ({ access_token }: Tokens) => (await running.server.verify(access_token)) !== undefined
   return { ...running, agent, ask, allow, refresh, isActive }
 }
 
 describe('approvals', () => {
-  it('are listed for a user, and one that is withdrawn ends the tokens of that app alone', async (t) => {
+  it('are listed for a user, and one that is withdrawn ends the tokens of that app alone', async () => {
     const clock = manualClock(Date.UTC(2031, 4, 1))
-    const { server, ask, allow, refresh, isActive } = await started(t, { clock })
+    const { server, ask, allow, refresh, isActive } = await started({ clock })
     const one = await allow('one')
     clock.advance(86_400_000 / 2)
     const two = await allow('two')
@@ -70,9 +69,9 @@ describe('approvals', () => {
     )
   })
 
-  it('are withdrawn by revokeUser(), for a year and longer', async (t) => {
+  it('are withdrawn by revokeUser(), for a year and longer', async () => {
     const clock = manualClock()
-    const { server, ask, allow } = await started(t, { clock })
+    const { server, ask, allow } = await started({ clock })
     await allow('one')
     await server.revokeUser(ADA)
     assert.deepEqual(await server.approvals(ADA), [])
@@ -80,9 +79,9 @@ describe('approvals', () => {
     assert.equal((await (await ask('one')).logIn()).title, 'Allow App one?')
   })
 
-  it('at the same moment are all listed', async (t) => {
+  it('at the same moment are all listed', async () => {
     const apps = Array.from({ length: 8 }, (_, i) => native(`app-${i}`))
-    const { server, ask, allow } = await started(t, { clients: clientDirectory([...CLIENTS, native('one'), ...apps]) })
+    const { server, ask, allow } = await started({ clients: clientDirectory([...CLIENTS, native('one'), ...apps]) })
     await allow('one')
     const pages = await Promise.all(apps.map(({ clientId }) => ask(clientId)))
     await Promise.all(pages.map((page) => page.accept()))
@@ -91,8 +90,8 @@ describe('approvals', () => {
 })
 
 describe('/apps', () => {
-  it('shows a user who is signed in which apps may act for him since when, and withdraws one', async (t) => {
-    const { issuer, agent, allow, isActive } = await started(t, { clock: manualClock(Date.UTC(2031, 4, 1)) })
+  it('shows a user who is signed in which apps may act for him since when, and withdraws one', async () => {
+    const { issuer, agent, allow, isActive } = await started({ clock: manualClock(Date.UTC(2031, 4, 1)) })
     const one = await allow('one')
     const page = await agent.request(`${issuer}/apps`)
     assert.equal(page.title, 'Apps that may act for you')
@@ -106,8 +105,8 @@ describe('/apps', () => {
     await page.submit({ app: 'one' })
   })
 
-  it('asks for a login first, and comes back', async (t) => {
-    const { issuer } = await started(t, { pages: { terms: { version: '1', paragraphs: ['Be kind.'] } } })
+  it('asks for a login first, and comes back', async () => {
+    const { issuer } = await started({ pages: { terms: { version: '1', paragraphs: ['Be kind.'] } } })
     const agent = new UserAgent(issuer)
     const login = await agent.request(`${issuer}/apps`)
     assert.deepEqual([login.status, login.title], [200, 'Sign in'])
@@ -123,8 +122,8 @@ describe('/apps', () => {
     )
   })
 
-  it('is refused from another site, of another browser, and after another user signed in', async (t) => {
-    const { issuer, agent, allow, isActive } = await started(t)
+  it('is refused from another site, of another browser, and after another user signed in', async () => {
+    const { issuer, agent, allow, isActive } = await started()
     const one = await allow('one')
     const page = await agent.request(`${issuer}/apps`)
     const bob = new UserAgent(issuer)
@@ -136,30 +135,24 @@ describe('/apps', () => {
         body: new URLSearchParams({ ...from.fields, app: 'one' }),
         headers,
       })
-    for (const answer of [
-      await send(page, agent, { 'sec-fetch-site': 'cross-site' }),
-      await send(page, agent, { origin: 'https://evil.test' }),
-      await send(page, bob),
-      await send(theirs, agent),
-      await send(page, new UserAgent(issuer)),
-    ]) {
-      assert.equal(answer.status, 403)
-    }
+    assert.equal((await send(page, agent, { 'sec-fetch-site': 'cross-site' })).status, 403)
+    assert.equal((await send(page, agent, { origin: 'https://evil.test' })).status, 403)
+    for (const [from, by] of [
+      [page, bob],
+      [theirs, agent],
+      [page, new UserAgent(issuer)],
+    ] as const)
+      assert.equal((await send(from, by)).status, 403)
     await (await agent.authorize(issuer, request({ prompt: 'login' }))).logIn('bob', 'builder')
     assert.equal((await send(page, agent)).status, 403)
     assert.ok(await isActive(one))
   })
 
-  it('escapes what an app calls itself, and groups the hosts of a stranger with its name', async (t) => {
-    const { issuer, agent, allow } = await started(t, { registration: { accept: () => ({}) } })
+  it('escapes what an app calls itself, and groups the hosts of a stranger with its name', async () => {
+    const { issuer, agent, allow } = await started({ registration: { accept: () => ({}) } })
     await allow('one')
-    const body = JSON.stringify({
-      client_name: '<b>{{x}}</b>',
-      redirect_uris: ['https://evil.test/cb'],
-      token_endpoint_auth_method: 'none',
-    })
-    const headers = { 'content-type': 'application/json' }
-    const app = await json(await fetch(`${issuer}/register`, { method: 'POST', headers, body }))
+    const metadata = { client_name: '<b>{{x}}</b>', redirect_uris: ['https://evil.test/cb'] }
+    const app = await json(await postJson(`${issuer}/register`, { ...metadata, token_endpoint_auth_method: 'none' }))
     const asked = request({ client_id: app.client_id as string, redirect_uri: 'https://evil.test/cb' })
     await (await agent.authorize(issuer, asked)).accept()
     const { text } = await agent.request(`${issuer}/apps`)
@@ -168,8 +161,8 @@ describe('/apps', () => {
 })
 
 describe('another account', () => {
-  it('is offered where a user approves an app or accepts terms, and goes on with that account', async (t) => {
-    const { issuer, agent, ask } = await started(t, { pages: { terms: { version: '1', paragraphs: ['Be kind.'] } } })
+  it('is offered where a user approves an app or accepts terms, and goes on with that account', async () => {
+    const { issuer, agent, ask } = await started({ pages: { terms: { version: '1', paragraphs: ['Be kind.'] } } })
     const terms = await (await ask('one')).logIn('bob', 'builder')
     assert.match(terms.text, /Signed in as bob <button class="plain" name="action" value="other">Use another account/)
     const login = await terms.submit({ action: 'other' })

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { AS_WEB, type Form, USERS, json, post, serverOfSuite, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
 describe('the authorization code grant', () => {
   const clock = manualClock(Date.now())
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock })
 
   const redeem = (form: Form, headers: Form = AS_WEB) => post(`${running.issuer}/token`, form, headers)
   const refused = async (form: Form, headers: Form = AS_WEB) => {
@@ -162,8 +158,7 @@ describe('the authorization code grant', () => {
     const other = await startServer({ users })
     const form = await codeForm(other.issuer)
     gone = true
-    assert.equal((await json(await post(`${other.issuer}/token`, form, AS_WEB))).error, 'invalid_grant')
-    await other.close()
+    assert.equal((await askToken(other.issuer, form)).error, 'invalid_grant')
   })
 
   it('RFC 6749 §10.10: codes have 256 bits and never repeat', async () => {
@@ -184,26 +179,20 @@ describe('the authorization code grant', () => {
     }
     const other = await startServer({
       store: spy,
-      signingKeys: [{ key: SIGNING_KEY }],
       accessTokens: { format: 'opaque' },
     })
     const agent = new UserAgent(other.issuer)
     const form = await codeForm(other.issuer, {}, agent)
-    const tokens = await json(await post(`${other.issuer}/token`, form, AS_WEB))
+    const tokens = await askToken(other.issuer, form)
     const secrets = [form.code, tokens.access_token, tokens.refresh_token, ...agent.cookies.values()] as string[]
     assert.equal(secrets.length, 6) // three cookies: the browser's session, its form, its device
     for (const secret of secrets) assert.ok(!kept.some((text) => text.includes(secret)))
-    assert.throws(() => decodeJwt(tokens.access_token as string))
-    await other.close()
+    assert.throws(() => decodeJwt(tokens.access_token))
   })
 })
 
 describe('PKCE', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer()
-  })
-  after(() => running.close())
+  const running = serverOfSuite()
 
   const spa = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
   const legacy = {
@@ -220,16 +209,15 @@ describe('PKCE', () => {
     assert.equal('refresh_token' in (await json(response)), false)
   })
 
-  it('OAuth 2.1 §4.1.3: in the dialect standard a token request needs no redirect_uri where PKCE proves the client', async (t) => {
+  it('OAuth 2.1 §4.1.3: in the dialect standard a token request needs no redirect_uri where PKCE proves the client', async () => {
     const standard = await startServer({ dialect: 'standard' })
-    t.after(() => standard.close())
     const { issuer } = standard
     const code = async (more: Form = {}) => {
       const form = await codeForm(issuer, { ...spa, ...more })
       delete form.redirect_uri
       return { ...form, client_id: more.client_id ?? 'spa' }
     }
-    const error = async (form: Form) => (await json(await post(`${issuer}/token`, form))).error
+    const error = async (form: Form) => (await askToken(issuer, form, {})).error
     assert.equal(await error(await code()), undefined)
     assert.equal(await error({ ...(await code()), redirect_uri: '' }), undefined, 'an empty one is none')
     assert.equal(await error({ ...(await code()), redirect_uri: 'https://spa.test/other' }), 'invalid_grant')

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
-import { type Page, UserAgent, codeForm, request } from './user-agent'
+import { type Form, serverOfSuite, startServer } from './support'
+import { type Page, UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 describe('the authorization endpoint', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock })
 
   const ask = (more: Form = {}, agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request(more))
   const signedIn = async (): Promise<UserAgent> => {
@@ -109,7 +105,6 @@ describe('the authorization endpoint', () => {
     const long = new URLSearchParams(request({ state }))
     const login = await new UserAgent(issuer).request(`${issuer}/authorization`, { method: 'POST', body: long })
     assert.equal((await (await login.logIn('bob', 'builder')).finish()).status, 303, 'what is let in gets through')
-    await own.close()
   })
 
   it('RFC 6749 §4.1.2: state comes back unchanged, whatever it contains', async () => {
@@ -222,8 +217,8 @@ describe('the authorization endpoint', () => {
     assert.equal(hinted.fields.username, `ada"><b>{{csrf}}`)
     assert.ok(!hinted.text.includes('<b>'))
     const agent = await signedIn()
-    const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer, {}, agent), AS_WEB))
-    const hint = { id_token_hint: tokens.id_token as string, prompt: 'none' }
+    const { id_token } = await tokensFor(running.issuer, {}, agent)
+    const hint = { id_token_hint: id_token, prompt: 'none' }
     assert.notEqual((await ask(hint, agent)).params.get('code'), null)
     assert.equal(errorOf(await ask({ ...hint, id_token_hint: 'nonsense' }, agent)), 'login_required')
     const bob = new UserAgent(running.issuer)
@@ -240,7 +235,6 @@ describe('the authorization endpoint', () => {
     assert.match(page.text, /<html lang="de">/)
     assert.match(page.text, /bei <bdi>Web App<\/bdi>/)
     assert.equal((await agent.authorize(other.issuer, request())).title, 'Sign in')
-    await other.close()
   })
 
   it('answers other methods with 405 and what it takes', async () => {
@@ -258,9 +252,8 @@ describe('the authorization endpoint', () => {
     let written = 0
     const store = memoryOAuthStore()
     const counting = { ...store, set: (...args: Parameters<typeof store.set>) => (written++, store.set(...args)) }
-    const other = await startServer({ store: counting, signingKeys: [{ key: SIGNING_KEY }] })
+    const other = await startServer({ store: counting })
     for (let i = 0; i < 20; i++) await new UserAgent(other.issuer).authorize(other.issuer, request())
     assert.equal(written, 0)
-    await other.close()
   })
 })

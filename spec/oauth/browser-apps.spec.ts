@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { createHash } from 'node:crypto'
+import { describe, it } from 'node:test'
 import cors from 'cors'
-import { type RunningServer, VERIFIER, json, post, startServer } from './support'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { clientDirectory } from '../../lib/oauth'
+import { AS_WEB, CLIENTS, VERIFIER, json, post, serverOfSuite, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 const ORIGIN = 'http://localhost:6274'
@@ -9,11 +12,7 @@ const preflight = (url: string, method = 'POST', more: Record<string, string> = 
   fetch(url, { method: 'OPTIONS', headers: { origin: ORIGIN, 'access-control-request-method': method, ...more } })
 
 describe('apps in browsers', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ dialect: 'standard', registration: { accept: () => ({}) } })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ dialect: 'standard', registration: { accept: () => ({}) } })
 
   it('get an answer to their preflight, from any origin, without cookies', async () => {
     for (const [path, method] of [
@@ -53,18 +52,16 @@ describe('apps in browsers', () => {
     }
   })
 
-  it("are left to the app's own CORS middleware where it has one", async (t) => {
+  it("are left to the app's own CORS middleware where it has one", async () => {
     const own = await startServer({}, cors({ origin: 'https://app.test', credentials: true }))
-    t.after(() => own.close())
     const response = await fetch(`${own.issuer}/jwks`, { headers: { origin: 'https://app.test' } })
     assert.equal(response.headers.get('access-control-allow-origin'), 'https://app.test')
   })
 })
 
 describe('response_mode=fragment', () => {
-  it('OAuth 2.0 Multiple Response Types §2.1: puts the code, and errors, behind a #', async (t) => {
-    const { issuer, ...running } = await startServer({ dialect: 'standard' })
-    t.after(() => running.close())
+  it('OAuth 2.0 Multiple Response Types §2.1: puts the code, and errors, behind a #', async () => {
+    const { issuer } = await startServer({ dialect: 'standard' })
     const agent = new UserAgent(issuer)
     const ask = (more: Record<string, string> = {}) =>
       agent.authorize(issuer, request({ response_mode: 'fragment', ...more }))
@@ -77,41 +74,22 @@ describe('response_mode=fragment', () => {
     const params = paramsOf(page.location)
     assert.deepEqual([params.get('state'), params.get('iss')], ['st-123', issuer])
     const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
-    const tokens = await post(`${issuer}/token`, {
-      ...form,
-      code: params.get('code') ?? '',
-      client_id: 'web',
-      client_secret: 'secret',
-    })
-    assert.equal(tokens.status, 200)
+    assert.equal((await post(`${issuer}/token`, { ...form, code: params.get('code') ?? '' }, AS_WEB)).status, 200)
     assert.equal(paramsOf((await ask({ max_age: 'x' })).location).get('error'), 'invalid_request')
-    assert.equal(
-      paramsOf((await ask({ prompt: 'login' }).then((login) => login.submit({ action: 'cancel' }))).location).get(
-        'error',
-      ),
-      'access_denied',
-    )
+    const cancelled = await (await ask({ prompt: 'login' })).submit({ action: 'cancel' })
+    assert.equal(paramsOf(cancelled.location).get('error'), 'access_denied')
     const silent = await new UserAgent(issuer).authorize(issuer, request({ response_mode: 'fragment', prompt: 'none' }))
     assert.equal(paramsOf(silent.location).get('error'), 'login_required')
-    const native = request({
-      client_id: 'native',
-      redirect_uri: 'com.example.app:/cb',
-      response_mode: 'fragment',
-      prompt: 'none',
-    })
-    assert.match(
-      (await agent.authorize(issuer, native)).location ?? '',
-      /^com\.example\.app:\/cb#error=consent_required/,
-    )
+    const native = await ask({ client_id: 'native', redirect_uri: 'com.example.app:/cb', prompt: 'none' })
+    assert.match(native.location ?? '', /^com\.example\.app:\/cb#error=consent_required/)
     const metadata = await json(await fetch(`${issuer}/.well-known/openid-configuration`))
     assert.deepEqual(metadata.response_modes_supported, ['query', 'fragment', 'form_post'])
   })
 })
 
 describe('prompt=none with form_post', () => {
-  it('may be framed by the app that asks, and by nobody else; a page with a question by nobody', async (t) => {
-    const { issuer, ...running } = await startServer({ dialect: 'standard' })
-    t.after(() => running.close())
+  it('may be framed by the app that asks, and by nobody else; a page with a question by nobody', async () => {
+    const { issuer } = await startServer({ dialect: 'standard' })
     const agent = new UserAgent(issuer)
     const framing = async (more: Record<string, string>) => {
       const { response } = await agent.authorize(issuer, request({ response_mode: 'form_post', ...more }))
@@ -124,5 +102,71 @@ describe('prompt=none with form_post', () => {
     assert.deepEqual(await framing({ prompt: 'none' }), ['https://client.test', null], 'the code')
     assert.deepEqual(await framing({}), ["'none'", 'DENY'], 'asked with a page')
     assert.deepEqual(await framing({ prompt: 'none', redirect_uri: 'https://evil.test/' }), ["'none'", 'DENY'])
+  })
+})
+
+describe('response_mode=form_post', () => {
+  const only = { clientId: 'login-only', name: 'Login <Only>', realm: '/o', redirectUris: ['https://only.test/cb?a=1'] }
+  const running = serverOfSuite({
+    clients: clientDirectory([...CLIENTS, { ...only, responseTypes: ['id_token'] }]),
+  })
+
+  const ask = (more: Record<string, string>) =>
+    new UserAgent(running.issuer).authorize(running.issuer, request({ response_mode: 'form_post', ...more }))
+  const signIn = async (more: Record<string, string>) => {
+    const page = await (await ask(more)).logIn()
+    return page.title === 'Terms of access' ? page.accept() : page
+  }
+  const login = { client_id: 'login-only', redirect_uri: 'https://only.test/cb?a=1', response_type: 'id_token' }
+
+  it('Form Post Response Mode §2: a form sends code, state and iss to the redirect URI, and no URL has them', async () => {
+    const page = await signIn({ state: '"><script>{{x}}' })
+    assert.deepEqual([page.status, page.location], [200, null])
+    assert.match(page.text, /<form method="post" action="https:\/\/client.test\/cb">/)
+    const { code, state, iss, ...others } = page.fields
+    assert.deepEqual([state, iss, others], ['"><script>{{x}}', running.issuer, {}])
+    const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
+    assert.equal((await post(`${running.issuer}/token`, { ...form, code: code as string }, AS_WEB)).status, 200)
+  })
+
+  it('its policy lets in its own script alone, and the form to the app alone', async () => {
+    const page = await signIn({})
+    const policy = page.response.headers.get('content-security-policy') ?? ''
+    const script = /<script>(.*)<\/script>/.exec(page.text)?.[1] ?? ''
+    const hash = createHash('sha256').update(script).digest('base64')
+    assert.ok(policy.includes(`script-src 'sha256-${hash}';`), policy)
+    assert.match(policy, /form-action 'self' https:\/\/client\.test$/)
+    assert.match(policy, /^default-src 'none';/)
+    assert.equal(page.response.headers.get('cache-control'), 'no-store')
+  })
+
+  it('Form Post Response Mode §2: errors are sent by a form, too', async () => {
+    const silent = await ask({ prompt: 'none' })
+    assert.equal(silent.fields.error, 'login_required')
+    assert.equal(silent.fields.state, 'st-123')
+    const wrong = await ask({ max_age: 'x' })
+    assert.equal(wrong.fields.error, 'invalid_request')
+  })
+
+  it("Form Post Response Mode §2: an app's own scheme takes no form", async () => {
+    const native = { client_id: 'native', redirect_uri: 'com.example.app:/cb' }
+    assert.match((await ask(native)).location ?? '', /^com\.example\.app:\/cb\?error=invalid_request/)
+  })
+
+  it('OIDC Core §3.2.2.5 and §5.4: response_type=id_token gives a login and all its claims, and no code', async () => {
+    const page = await signIn({ ...login, scope: 'openid email' })
+    assert.match(page.text, /action="https:\/\/only.test\/cb\?a=1"/)
+    const { id_token: token = '', state, code } = page.fields
+    assert.deepEqual([state, code], ['st-123', undefined])
+    const keys = createRemoteJWKSet(new URL(`${running.issuer}/jwks`))
+    const { payload } = await jwtVerify(token, keys, { issuer: running.issuer, audience: 'login-only' })
+    assert.deepEqual([payload.nonce, payload.email, payload.at_hash], ['n1', 'ada@example.org', undefined])
+  })
+
+  it('OIDC Core §3.2.2.1: response_type=id_token is for apps registered for it, with a nonce, by form_post', async () => {
+    assert.equal((await ask({ response_type: 'id_token' })).fields.error, 'unsupported_response_type')
+    assert.equal((await ask({ ...login, response_type: 'code' })).fields.error, 'unsupported_response_type')
+    assert.equal((await ask({ ...login, nonce: '' })).fields.error, 'invalid_request')
+    assert.equal((await ask({ ...login, response_mode: 'query' })).params.get('error'), 'invalid_request')
   })
 })

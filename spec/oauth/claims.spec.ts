@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { type AuthorizationServerOptions, userDirectory } from '../../lib/oauth'
-import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { userDirectory } from '../../lib/oauth'
+import { type Form, type RunningServer, json, post, serverOfSuite, startServer, askToken, refresh } from './support'
+import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 import { USER_CLAIMS } from './user-claims'
 
 const CLAIMS = { ...USER_CLAIMS, member_since: 2_020 }
@@ -23,30 +23,14 @@ const STANDARD = {
 
 /** The id_token's claims and what userinfo says, after a login that asked for them. */
 async function claimsOf({ issuer }: RunningServer, more: Form) {
-  const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer, more), AS_WEB))
-  const authorization = `Bearer ${tokens.access_token as string}`
+  const tokens = await tokensFor(issuer, more)
+  const authorization = `Bearer ${tokens.access_token}`
   const userinfo = await json(await fetch(`${issuer}/userinfo`, { headers: { authorization } }))
-  return { idToken: decodeJwt(tokens.id_token as string), userinfo, tokens }
-}
-
-async function withServer<T>(
-  options: Partial<AuthorizationServerOptions>,
-  use: (running: RunningServer) => Promise<T>,
-) {
-  const running = await startServer({ users, ...options })
-  try {
-    return await use(running)
-  } finally {
-    await running.close()
-  }
+  return { idToken: decodeJwt(tokens.id_token), userinfo, tokens }
 }
 
 describe('claims', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ users })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ users })
 
   for (const [scope, names] of Object.entries(STANDARD)) {
     it(`OIDC Core §5.4: ${scope} gives all its claims at userinfo`, async () => {
@@ -73,29 +57,24 @@ describe('claims', () => {
 
   it("idTokenScopes: 'all' is the service's dialect, [] puts no claim of a scope into an id_token", async () => {
     const more = { scope: 'openid profile email' }
-    const all = await withServer({ idTokenScopes: 'all' }, (running) => claimsOf(running, more))
+    const all = await claimsOf(await startServer({ users, idTokenScopes: 'all' }), more)
     assert.equal(all.idToken.email, 'ada@example.org')
-    const none = await withServer({ idTokenScopes: [] }, (running) => claimsOf(running, more))
+    const none = await claimsOf(await startServer({ users, idTokenScopes: [] }), more)
     assert.equal(none.idToken.name, undefined)
     assert.equal(none.userinfo.name, 'Ada Lovelace')
   })
 
   it("scopes are the app's: others in place of the default ones, beside them, or fewer", async () => {
     const scopes = { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false as const }
-    await withServer({ scopes }, async (running) => {
-      const { userinfo, tokens } = await claimsOf(running, { scope: 'openid profile membership phone' })
-      assert.deepEqual(userinfo, {
-        sub: 'KWC6-X7D',
-        name: 'Ada Lovelace',
-        preferred_username: 'countess',
-        member_since: 2_020,
-      })
-      assert.equal(tokens.scope, 'openid profile membership')
-      const discovery = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
-      assert.ok((discovery.scopes_supported as string[]).includes('membership'))
-      assert.ok(!(discovery.scopes_supported as string[]).includes('phone'))
-      assert.ok((discovery.claims_supported as string[]).includes('member_since'))
-    })
+    const own = await startServer({ users, scopes })
+    const { userinfo, tokens } = await claimsOf(own, { scope: 'openid profile membership phone' })
+    const profile = { name: 'Ada Lovelace', preferred_username: 'countess' }
+    assert.deepEqual(userinfo, { sub: 'KWC6-X7D', ...profile, member_since: 2_020 })
+    assert.equal(tokens.scope, 'openid profile membership')
+    const discovery = await json(await fetch(`${own.issuer}/.well-known/openid-configuration`))
+    assert.ok((discovery.scopes_supported as string[]).includes('membership'))
+    assert.ok(!(discovery.scopes_supported as string[]).includes('phone'))
+    assert.ok((discovery.claims_supported as string[]).includes('member_since'))
   })
 
   it('OIDC Core §5.5: claims requested one by one arrive where they were requested, also after a refresh', async () => {
@@ -106,8 +85,7 @@ describe('claims', () => {
     const { idToken, userinfo, tokens } = await claimsOf(running, { scope: 'openid', claims })
     assert.deepEqual(userinfo, { sub: 'KWC6-X7D', email: 'ada@example.org' })
     assert.equal(idToken.picture, CLAIMS.picture)
-    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
-    const fresh = await json(await post(`${running.issuer}/token`, form, AS_WEB))
+    const fresh = await json(await refresh(running.issuer, tokens.refresh_token))
     assert.equal(decodeJwt(fresh.id_token as string).picture, CLAIMS.picture)
     const authorization = `Bearer ${fresh.access_token as string}`
     const again = await json(await fetch(`${running.issuer}/userinfo`, { headers: { authorization } }))
@@ -141,13 +119,13 @@ describe('claims', () => {
     const claims = essential(['urn:phishing-resistant'])
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ claims }))
     assert.equal(page.params.get('error'), 'unmet_authentication_requirements')
-    const own = await withServer({ acr: 'urn:pwd' }, (running) => claimsOf(running, { acr_values: 'urn:pwd' }))
+    const own = await claimsOf(await startServer({ users, acr: 'urn:pwd' }), { acr_values: 'urn:pwd' })
     assert.equal(own.idToken.acr, 'urn:pwd')
   })
 
   it('OIDC Core §5.3.1 and RFC 6750 §2.2: userinfo takes the token in the form body, and no second one', async () => {
     const { tokens } = await claimsOf(running, { scope: 'openid email' })
-    const access_token = tokens.access_token as string
+    const access_token = tokens.access_token
     const url = `${running.issuer}/userinfo`
     const response = await post(url, { access_token })
     assert.equal(response.status, 200)
@@ -166,14 +144,11 @@ describe('platformLogout', () => {
       [[], 401],
       [undefined, 401],
     ] as const) {
-      await withServer(tokenFrom ? { tokenFrom } : {}, async (running) => {
-        const form = { grant_type: 'client_credentials' }
-        const { access_token: token } = await json(await post(`${running.issuer}/token`, form, AS_WEB))
-        const url = `${running.origin}/platform/logout?access_token=${token as string}`
-        assert.equal((await fetch(url, { method: 'POST' })).status, status)
-        const isDead = (await running.server.verify(token as string)) === undefined
-        assert.equal(isDead, status === 204)
-      })
+      const { issuer, origin, server } = await startServer({ tokenFrom })
+      const { access_token: token } = await askToken(issuer, { grant_type: 'client_credentials' })
+      const url = `${origin}/platform/logout?access_token=${token}`
+      assert.equal((await fetch(url, { method: 'POST' })).status, status)
+      assert.equal((await server.verify(token)) === undefined, status === 204)
     }
   })
 })

@@ -4,7 +4,17 @@ import { after, before, describe, it } from 'node:test'
 import { SignJWT, decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, CLIENTS, CLIENT_KEYS, type Form, type RunningServer, json, post, startServer } from './support'
+import {
+  AS_WEB,
+  CLIENT_KEYS,
+  CLIENTS,
+  type Form,
+  type RunningServer,
+  json,
+  openServer,
+  post,
+  serverOfSuite,
+} from './support'
 
 const SECOND = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const STRANGER = generateKeyPairSync('rsa', { modulusLength: 2_048 })
@@ -16,7 +26,7 @@ describe('the client credentials grant', () => {
     const clients = CLIENTS.map((client) =>
       client.clientId === 'service' ? { ...client, publicKeys: [CLIENT_KEYS.publicKey, SECOND.publicKey] } : client,
     )
-    running = await startServer({ clock, clients: clientDirectory(clients) })
+    running = await openServer({ clock, clients: clientDirectory(clients) })
   })
   after(() => running.close())
 
@@ -205,11 +215,7 @@ describe('the client credentials grant', () => {
 })
 
 describe('the unauthenticated session grant', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer()
-  })
-  after(() => running.close())
+  const running = serverOfSuite()
 
   const ask = (more: Form) => post(`${running.issuer}/token`, { grant_type: 'unauthenticated_session', ...more })
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory } from '../../lib/oauth'
 import { readData } from '../support/data'
-import { CLIENTS, type RunningServer, startServer } from './support'
+import { CLIENTS, type RunningServer, openServer } from './support'
 
 interface Expectation {
   readonly kind: 'login' | 'page' | 'redirect-error' | 'json' | 'status' | 'procedure'
@@ -43,7 +43,7 @@ describe('the corpus of authorization server cases', () => {
   let running: RunningServer
   before(async () => {
     const clients = CLIENTS.map((client) => (client.clientId === 'native' ? { ...client, realm: '/native' } : client))
-    running = await startServer({ issuer: ISSUER, clients: clientDirectory(clients) })
+    running = await openServer({ issuer: ISSUER, clients: clientDirectory(clients) })
   })
   after(() => running.close())
 

@@ -7,7 +7,7 @@ import { requireBearer } from '../../lib'
 import { AUTHORIZATION_PARAMS } from '../../lib/oauth/parameters/authorization-request'
 import type { ClientMetadata } from '../../lib/oauth/parameters/client-metadata'
 import { Params } from '../../lib/oauth/parameters/params'
-import { type Form, SIGNING_KEY, json, startServer } from './support'
+import { type Form, SIGNING_KEY, json, postJson, startServer } from './support'
 import { serve } from '../support/serve'
 import { request } from './user-agent'
 
@@ -135,18 +135,10 @@ const HEADERS = [
 const SCHEMES = ['', 'Bearer ', 'Basic ', 'DPoP ']
 
 async function started() {
-  const running = await startServer({
-    ...{ signingKeys: [{ key: SIGNING_KEY }], registration: { accept: () => ({}), perAddress: 10_000 } },
-    log: () => undefined,
-  })
+  const running = await startServer({ registration: { accept: () => ({}), perAddress: 10_000 } })
   running.app.set('trust proxy', 1)
-  const body = JSON.stringify({
-    redirect_uris: ['https://stranger.test/cb'],
-    post_logout_redirect_uris: ['https://stranger.test/bye'],
-    token_endpoint_auth_method: 'none',
-  })
-  const headers = { 'content-type': 'application/json' }
-  const app = await json(await fetch(`${running.issuer}/register`, { method: 'POST', headers, body }))
+  const uris = { redirect_uris: ['https://stranger.test/cb'], post_logout_redirect_uris: ['https://stranger.test/bye'] }
+  const app = await json(await postJson(`${running.issuer}/register`, { ...uris, token_endpoint_auth_method: 'none' }))
   const ways = waysOf(app.client_id as string)
   for (const [path, form] of ways) await send(running.issuer + path, FORM, new URLSearchParams({ ...form }).toString())
   return { ...running, ways }
@@ -171,9 +163,8 @@ async function namesRead(ask: () => Promise<void>): Promise<Set<string>> {
 }
 
 describe('the work for a request', () => {
-  it('grows with the length of each parameter of each endpoint, and not faster', async (t) => {
-    const { issuer, ways, ...running } = await started()
-    t.after(() => running.close())
+  it('grows with the length of each parameter of each endpoint, and not faster', async () => {
+    const { issuer, ways } = await started()
     const seen = new Set<string>()
     for (const [path, form] of ways) {
       const post = (more: Form) => send(issuer + path, FORM, new URLSearchParams({ ...form, ...more }).toString())
@@ -199,18 +190,11 @@ describe('the work for a request', () => {
     }
   })
 
-  it('grows with the length of each header field, and not faster', async (t) => {
-    const { issuer, ...running } = await started()
-    t.after(() => running.close())
+  it('grows with the length of each header field, and not faster', async () => {
+    const { issuer } = await started()
     const app = express().set('trust proxy', 1)
     const tokenFrom = [{ header: 'x-token', padded: true }, { cookie: 'token' }, 'query', 'form'] as const
-    const keys = {
-      key: createPublicKey(SIGNING_KEY),
-      issuer,
-      audience: 'api',
-      maxTokenLength: 16_384,
-      warnings: false,
-    } as const
+    const keys = { key: createPublicKey(SIGNING_KEY), issuer, audience: 'api', maxTokenLength: 16_384, warnings: false }
     app.use(requireBearer({ ...keys, tokenFrom: [...tokenFrom], dpop: {} }), (_req, res) => void res.end())
     const api = await serve(app)
     const printable = (text: string) => text.replace(/[^\x20-\x7e]/g, 'x')

@@ -1,39 +1,19 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { AggregationTemporality, InMemoryMetricExporter } from '@opentelemetry/sdk-metrics'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import {
-  type AuthorizationServerOptions,
-  type OAuthLoginMessage,
-  type OAuthRefusedMessage,
-  memoryOAuthStore,
-} from '../../lib/oauth'
+import { type OAuthLoginMessage, type OAuthRefusedMessage, memoryOAuthStore } from '../../lib/oauth'
 import { authorizationMetrics } from '../../lib/opentelemetry'
-import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
+import { AS_WEB, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
-
-/** All that is published on a channel during a test. */
-function heard(t: TestContext, name: string): unknown[] {
-  const messages: unknown[] = []
-  const listener = (message: unknown) => void messages.push(message)
-  subscribe(`express-tollgate:${name}`, listener)
-  t.after(() => unsubscribe(`express-tollgate:${name}`, listener))
-  return messages
-}
-
-async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
-  const running = await startServer(options)
-  t.after(() => running.close())
-  return running
-}
+import { published } from '../support/heard'
 
 const reportOn = (text: string) => /please say: ([\w]+), ([2-9A-Z]{4}-[2-9A-Z]{4})</.exec(text)?.slice(1)
 
 describe('errors that a person can report', () => {
-  it('an error page says the code and a short id, which the channel says, too', async (t) => {
-    const refused = heard(t, 'oauth-refused')
-    const running = await started(t)
+  it('an error page says the code and a short id, which the channel says, too', async () => {
+    const refused = published('oauth-refused')
+    const running = await startServer()
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ client_id: 'nobody' }))
     const [code, id] = reportOn(page.text) ?? []
     assert.equal(code, 'invalid_request')
@@ -44,12 +24,12 @@ describe('errors that a person can report', () => {
     assert.notEqual(reportOn(again.text)?.[1], id)
   })
 
-  it('while the store is away, the page, onError and the channel say one id', async (t) => {
-    const refused = heard(t, 'oauth-refused')
+  it('while the store is away, the page, onError and the channel say one id', async () => {
+    const refused = published('oauth-refused')
     const store = { ...memoryOAuthStore(), get: () => Promise.reject(new Error('the store is away')) }
     const told: [unknown, string][] = []
     const onError = (err: unknown, _req: unknown, { id }: OAuthRefusedMessage) => void told.push([err, id])
-    const running = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }], onError })
+    const running = await startServer({ store, onError })
     const agent = new UserAgent(running.issuer)
     await agent.authorize(running.issuer, request())
     agent.cookies.set(agent.cookieName('session'), 'x'.repeat(43))
@@ -64,9 +44,9 @@ describe('errors that a person can report', () => {
     )
   })
 
-  it('what is sent to the app, and JSON, is published under an id as well', async (t) => {
-    const refused = heard(t, 'oauth-refused')
-    const running = await started(t)
+  it('what is sent to the app, and JSON, is published under an id as well', async () => {
+    const refused = published('oauth-refused')
+    const running = await startServer()
     const agent = new UserAgent(running.issuer)
     await agent.authorize(running.issuer, request({ prompt: 'none' }))
     await post(`${running.issuer}/token`, { grant_type: 'authorization_code', code: 'x', redirect_uri: 'x' }, AS_WEB)
@@ -87,9 +67,9 @@ describe('diagnostics channels', () => {
     const stop = authorizationMetrics(provider.getMeter('express-tollgate'))
     t.after(() => provider.shutdown())
     const [logins, tokens, revoked] = ['oauth-login', 'oauth-token-issued', 'oauth-revoked'].map((name) =>
-      heard(t, name),
+      published(name),
     )
-    const running = await started(t, { loginLimits: { perAccount: 2 } })
+    const running = await startServer({ loginLimits: { perAccount: 2 } })
     const agent = new UserAgent(running.issuer)
 
     const page = await agent.authorize(running.issuer, request({ scope: 'openid email' }))
@@ -97,9 +77,9 @@ describe('diagnostics channels', () => {
     const form = await codeForm(running.issuer, { scope: 'openid email' }, agent)
     await (await new UserAgent(running.issuer).authorize(running.issuer, request())).logIn('ada', 'wrong password')
     await (await new UserAgent(running.issuer).authorize(running.issuer, request())).logIn('ada', 'wrong password')
-    const issued = await json(await post(`${running.issuer}/token`, form, AS_WEB))
-    await post(`${running.issuer}/revoke`, { token: issued.access_token as string }, AS_WEB)
-    await post(`${running.issuer}/revoke`, { token: issued.refresh_token as string }, AS_WEB)
+    const issued = await askToken(running.issuer, form)
+    await post(`${running.issuer}/revoke`, { token: issued.access_token }, AS_WEB)
+    await post(`${running.issuer}/revoke`, { token: issued.refresh_token }, AS_WEB)
     stop()
     await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB)
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import express from 'express'
 import { type AuthorizationServerOptions, authorizationServer, clientDirectory } from '../../lib/oauth'
 import { listen } from '../support/serve'
@@ -25,10 +25,9 @@ const clients = clientDirectory([
   },
 ])
 
-async function start(t: TestContext, setting?: string, options: Partial<AuthorizationServerOptions> = {}) {
+async function start(setting?: string, options: Partial<AuthorizationServerOptions> = {}) {
   const running = await startServer({ clients, ...options })
   if (setting !== undefined) running.app.set('tollgate dialect', setting)
-  t.after(() => running.close())
   const authorize = (scope: string) => {
     const request = { response_type: 'code', client_id: 'no-realm', redirect_uri: CALLBACK, state: 's', scope }
     return new UserAgent(running.origin).authorize(running.issuer, request)
@@ -40,9 +39,9 @@ async function start(t: TestContext, setting?: string, options: Partial<Authoriz
 }
 
 describe("authorizationServer() by app.set('tollgate dialect')", () => {
-  it('familysearch, the default: needs a realm, shows terms, and names its own token_type', async (t) => {
+  it('familysearch, the default: needs a realm, shows terms, and names its own token_type', async () => {
     for (const setting of [undefined, 'familysearch']) {
-      const { authorize, tokenType } = await start(t, setting)
+      const { authorize, tokenType } = await start(setting)
       const refused = await authorize('openid')
       assert.equal(refused.params.get('error'), 'invalid_request')
       assert.match(
@@ -54,8 +53,8 @@ describe("authorizationServer() by app.set('tollgate dialect')", () => {
     }
   })
 
-  it('standard: needs no realm, shows no terms, and token_type is Bearer', async (t) => {
-    const { authorize, token, tokenType } = await start(t, 'standard')
+  it('standard: needs no realm, shows no terms, and token_type is Bearer', async () => {
+    const { authorize, token, tokenType } = await start('standard')
     assert.equal((await authorize('')).params.get('error'), 'invalid_scope', 'a request needs a scope, or the app one')
     for (const scope of ['openid email', 'a']) {
       const { params } = await (await authorize(scope)).logIn()
@@ -71,12 +70,12 @@ describe("authorizationServer() by app.set('tollgate dialect')", () => {
     assert.equal(session.token_type, 'Bearer')
   })
 
-  it('yields to the options dialect, tokenType and pages.terms', async (t) => {
-    const service = await start(t, 'standard', { dialect: 'familysearch' })
+  it('yields to the options dialect, tokenType and pages.terms', async () => {
+    const service = await start('standard', { dialect: 'familysearch' })
     assert.equal(await service.tokenType(), 'family_search')
     assert.equal((await service.authorize('openid')).params.get('error'), 'invalid_request')
     const pages = { terms: { version: '1', paragraphs: ['Be kind.'] } }
-    const standard = await start(t, undefined, { dialect: 'standard', tokenType: 'custom', pages })
+    const standard = await start(undefined, { dialect: 'standard', tokenType: 'custom', pages })
     assert.equal(await standard.tokenType(), 'custom')
     assert.match((await (await standard.authorize('openid')).logIn()).text, /Be kind\./)
   })

@@ -7,7 +7,7 @@ import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { listen } from '../support/serve'
 import { type KeyHolder, ath, keyHolder } from './key-holder'
-import { AS_WEB, CLIENTS, type Form, type RunningServer, json, post, startServer } from './support'
+import { AS_WEB, CLIENTS, type Form, type RunningServer, json, post, openServer, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
 const clock = manualClock()
@@ -31,7 +31,7 @@ describe('DPoP', () => {
       },
       { clientId: 'bound', name: 'Bound', realm: '/b', redirectUris, requireDpop: true },
     ])
-    running = await startServer({ clients, clock })
+    running = await openServer({ clients, clock })
   })
   after(() => running.close())
 
@@ -148,7 +148,6 @@ describe('DPoP', () => {
     assert.notEqual(late.headers.get('dpop-nonce'), nonce)
     clock.advance(60_000)
     assert.equal((await json(await ask({ nonce }))).error, 'use_dpop_nonce')
-    await strict.close()
   })
 
   it('RFC 9449 §7.1: userinfo and requireBearer accept a bound token only with a proof of its key', async () => {

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type Server, createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, describe, it } from 'node:test'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { type OAuthStore, clientDirectory, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { generateKeys } from '../support/generate-keys'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { until } from '../support/until'
-import { type Form, SIGNING_KEY, USERS, VERIFIER, closed, json, post, startServer } from './support'
+import { type Form, SIGNING_KEY, USERS, VERIFIER, json, post, postJson, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
+import { serve } from '../support/serve'
 
 const ADA = 'KWC6-X7D'
 const BYE = 'https://shop.test/bye'
@@ -32,7 +30,7 @@ const MEANING: Readonly<Record<string, Left>> = {
 /** Ada is signed in, and two apps have grants of hers: with offline_access and without. */
 async function world(t: TestContext, store: OAuthStore, clock = manualClock(), isRegistered = false) {
   const heard: string[] = []
-  const listener = await listening(t, (body) => heard.push(body))
+  const listener = await listening((body) => heard.push(body))
   const app = (clientId: string) => ({
     ...{ clientId, name: clientId, secret: 'secret', approval: 'ask' as const, redirectUris: [BACK[clientId] ?? ''] },
     ...{ grants: ['authorization_code', 'refresh_token'] as const, postLogoutRedirectUris: [BYE] },
@@ -51,7 +49,6 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
     websiteSession: { lifetimeSec: 86_400, idleSec: 86_400 },
     codeLifetimeSec: 600,
   })
-  t.after(() => running.close())
   const { issuer, server } = running
   running.app.get('/whoami', (req, res, next) => {
     server.websiteSession(req).then((session) => res.json(session ?? null), next)
@@ -152,9 +149,8 @@ type World = Awaited<ReturnType<typeof world>>
 
 async function register(issuer: string, redirectUri: string) {
   const grants = { grant_types: ['authorization_code', 'refresh_token'], scope: 'openid offline_access' }
-  const body = JSON.stringify({ client_name: 'shop', redirect_uris: [redirectUri], ...grants })
-  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
-  return (await json(await fetch(`${issuer}/register`, init))) as Record<string, string>
+  const metadata = { client_name: 'shop', redirect_uris: [redirectUri], ...grants }
+  return (await json(await postJson(`${issuer}/register`, metadata))) as Record<string, string>
 }
 
 const DELETED = 'An app that registered itself is deleted'
@@ -310,14 +306,9 @@ describe('an app with a backchannelLogoutUri', () => {
     const keys = createRemoteJWKSet(new URL(`${at.issuer}/jwks`))
     const currentDate = new Date(at.clock.date())
     for (const token of tokens) {
-      const { payload, protectedHeader } = await jwtVerify(token, keys, {
-        issuer: at.issuer,
-        typ: 'logout+jwt',
-        currentDate,
-      })
-      const { sid } = JSON.parse(
-        Buffer.from(at.grants[0]?.id_token.split('.')[1] ?? '', 'base64url').toString(),
-      ) as Form
+      const expected = { issuer: at.issuer, typ: 'logout+jwt', currentDate }
+      const { payload, protectedHeader } = await jwtVerify(token, keys, expected)
+      const { sid } = decodeJwt(at.grants[0]?.id_token ?? '')
       assert.equal(protectedHeader.alg, 'ES256')
       assert.deepEqual([payload.sub, payload.sid], [ADA, sid])
       assert.deepEqual(payload.events, { 'http://schemas.openid.net/event/backchannel-logout': {} })
@@ -326,16 +317,15 @@ describe('an app with a backchannelLogoutUri', () => {
     }
   })
 
-  it('is told three times at most, and a user signs out whatever the app answers', async (t) => {
+  it('is told three times at most, and a user signs out whatever the app answers', async () => {
     const clock = manualClock()
     const tries: string[] = []
-    const listener = await listening(t, (_body, url) => tries.push(url), 500)
+    const listener = await listening((_body, url) => tries.push(url), 500)
     const clients = [{ clientId: 'web', name: 'Web', secret: 'secret', redirectUris: ['https://client.test/cb'] }]
     const running = await startServer({
       ...{ dialect: 'standard', clock },
       clients: clientDirectory(clients.map((one) => ({ ...one, backchannelLogoutUri: `${listener}/web` }))),
     })
-    t.after(() => running.close())
     const agent = new UserAgent(running.issuer)
     await codeForm(running.issuer, {}, agent)
     await confirm(await agent.request(`${running.issuer}/logout`))
@@ -353,14 +343,6 @@ describe('an app with a backchannelLogoutUri', () => {
     await running.server.close()
     assert.deepEqual(tries, ['/web', '/web', '/web'])
   })
-
-  it('is refused where its address is none', () => {
-    const app = { clientId: 'a', name: 'A' }
-    for (const uri of ['/here', 'com.example.app:/out', 'http://public.test/out', 'https://a.test/#x', 5]) {
-      const make = () => clientDirectory([{ ...app, backchannelLogoutUri: uri as string }])
-      assert.throws(make, /backchannelLogoutUri of a must .*; received/)
-    }
-  })
 })
 
 /** The rows of a table by their first cells. */
@@ -373,16 +355,14 @@ function tableOf(path: string, firstColumn: string): Readonly<Record<string, rea
 }
 
 /** A server of the apps, which hears the notices. */
-async function listening(t: TestContext, hear: (body: string, url: string) => void, status = 200): Promise<string> {
-  const http: Server = createServer((req, res) => {
+async function listening(hear: (body: string, url: string) => void, status = 200): Promise<string> {
+  const { url } = await serve((req, res) => {
     let body = ''
     req.on('data', (chunk) => (body += String(chunk)))
     req.on('end', () => {
       hear(body, req.url ?? '')
       res.writeHead(status).end()
     })
-  }).listen(0, '127.0.0.1')
-  await once(http, 'listening')
-  t.after(() => closed(http))
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  })
+  return url
 }

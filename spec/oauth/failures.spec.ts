@@ -13,7 +13,7 @@ import {
   memoryOAuthStore,
 } from '../../lib/oauth'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
-import { AS_WEB, CLIENTS, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { AS_WEB, CLIENTS, SIGNING_KEY, USERS, askToken, json, post, postJson, refresh, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
 /** A store whose next call fails, one of that method on a key of that kind. */
@@ -42,11 +42,8 @@ function failingStore(): OAuthStore & {
   }
 }
 
-async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
-  const running = await startServer({ signingKeys: [{ key: SIGNING_KEY }], pages: { terms: false }, ...options })
-  t.after(() => running.close())
-  return running
-}
+const started = (options: Partial<AuthorizationServerOptions> = {}) =>
+  startServer({ pages: { terms: false }, ...options })
 
 describe('a step that failed in the middle can be retried:', () => {
   for (const [method, kind] of [
@@ -55,9 +52,9 @@ describe('a step that failed in the middle can be retried:', () => {
     ['set', 'code'],
     ['get', 'stamp'],
   ] as const) {
-    it(`a login form, when ${method} of a ${kind} fails`, async (t) => {
+    it(`a login form, when ${method} of a ${kind} fails`, async () => {
       const store = failingStore()
-      const { issuer } = await started(t, { store })
+      const { issuer } = await started({ store })
       const page = await new UserAgent(issuer).authorize(issuer, request())
       store.fail(method, kind)
       assert.equal((await page.logIn()).status, 503)
@@ -75,29 +72,28 @@ describe('a step that failed in the middle can be retried:', () => {
       ['claim', 'code'],
     ] as const) {
       if (kind === 'token' && format === 'jwt') continue
-      it(`a code for ${format} tokens, when ${method} of a ${kind} record fails`, async (t) => {
+      it(`a code for ${format} tokens, when ${method} of a ${kind} record fails`, async () => {
         const store = failingStore()
-        const { issuer, server } = await started(t, { store, accessTokens: { format } })
+        const { issuer, server } = await started({ store, accessTokens: { format } })
         const form = await codeForm(issuer)
         store.fail(method, kind)
         assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 503)
         assert.ok(store.hasFailed())
-        const tokens = await json(await post(`${issuer}/token`, form, AS_WEB))
-        assert.ok(await server.verify(tokens.access_token as string))
-        const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
-        assert.equal((await post(`${issuer}/token`, refresh, AS_WEB)).status, 200)
-        assert.equal((await json(await post(`${issuer}/token`, form, AS_WEB))).error, 'invalid_grant')
+        const tokens = await askToken(issuer, form)
+        assert.ok(await server.verify(tokens.access_token))
+        assert.equal((await refresh(issuer, tokens.refresh_token)).status, 200)
+        assert.equal((await askToken(issuer, form)).error, 'invalid_grant')
       })
     }
   }
 
-  it('a code, when the user directory fails', async (t) => {
+  it('a code, when the user directory fails', async () => {
     let isAway = false
     const users = {
       ...USERS,
       findUser: (id: string) => (isAway ? Promise.reject(new Error('away')) : USERS.findUser(id)),
     }
-    const { issuer } = await started(t, { users })
+    const { issuer } = await started({ users })
     const form = await codeForm(issuer)
     isAway = true
     assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 503)
@@ -110,9 +106,9 @@ describe('a step that failed in the middle can be retried:', () => {
     ['count', 'used'],
     ['get', 'session'],
   ] as const) {
-    it(`a pushed request, when ${method} of a ${kind} record fails`, async (t) => {
+    it(`a pushed request, when ${method} of a ${kind} record fails`, async () => {
       const store = failingStore()
-      const { issuer } = await started(t, { store })
+      const { issuer } = await started({ store })
       const agent = new UserAgent(issuer)
       await (await agent.authorize(issuer, request())).logIn()
       const { request_uri: uri } = await json(await post(`${issuer}/par`, request(), AS_WEB))
@@ -127,11 +123,11 @@ describe('a step that failed in the middle can be retried:', () => {
 })
 
 describe('a directory that fails', () => {
-  it('does not count as a wrong password: afterwards nobody is locked out', async (t) => {
+  it('does not count as a wrong password: afterwards nobody is locked out', async () => {
     let isAway = true
     const authenticate = (name: string, password: string) =>
       isAway ? Promise.reject(new Error('away')) : USERS.authenticate(name, password)
-    const { issuer } = await started(t, {
+    const { issuer } = await started({
       users: { ...USERS, authenticate },
       loginLimits: { perAccount: 2, perAddress: 2 },
     })
@@ -146,10 +142,10 @@ describe('a directory that fails', () => {
     ['rejects', () => Promise.reject(new Error('directory away'))],
     ['resolves with what is no user', () => Promise.resolve({ name: 'Ada' } as unknown as User)],
   ] as const)
-    it(`shows the page of a failure where authenticate() ${how}, and onError hears of it`, async (t) => {
+    it(`shows the page of a failure where authenticate() ${how}, and onError hears of it`, async () => {
       const told: { err: unknown; id: string }[] = []
       const onError: AuthorizationServerOptions['onError'] = (err, _req, { id }) => void told.push({ err, id })
-      const { issuer } = await started(t, { users: { ...USERS, authenticate }, onError })
+      const { issuer } = await started({ users: { ...USERS, authenticate }, onError })
       const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()
       const { status, headers } = page.response
       assert.deepEqual([status, headers.get('Content-Type')], [503, 'text/html; charset=utf-8'])
@@ -160,11 +156,11 @@ describe('a directory that fails', () => {
       assert.equal(page.text.includes(told[0].err.message), false)
     })
 
-  it('is never asked for a name, client ID or password that a database rejects', async (t) => {
+  it('is never asked for a name, client ID or password that a database rejects', async () => {
     const fail = (): Promise<never> => Promise.reject(new Error('invalid byte sequence'))
     const isOdd = (text: string) => /\p{Cc}/u.test(text)
     const clients = clientDirectory(CLIENTS)
-    const { issuer } = await started(t, {
+    const { issuer } = await started({
       clients: { findClient: (id) => (isOdd(id) ? fail() : clients.findClient(id)) },
       users: {
         ...USERS,
@@ -175,7 +171,7 @@ describe('a directory that fails', () => {
       const page = await new UserAgent(issuer).authorize(issuer, request({ client_id: odd }))
       assert.equal(page.status, 400, JSON.stringify(odd))
       const form = { grant_type: 'client_credentials', client_id: odd, client_secret: 'x' }
-      assert.deepEqual((await json(await post(`${issuer}/token`, form))).error, 'invalid_client')
+      assert.deepEqual((await askToken(issuer, form, {})).error, 'invalid_client')
       const login = await (await new UserAgent(issuer).authorize(issuer, request())).logIn(odd, 'x')
       assert.equal(login.status, 403)
     }
@@ -192,7 +188,7 @@ describe('a directory that fails', () => {
 })
 
 describe('control characters in any parameter', () => {
-  it('cause no 5xx and reach no key of the store', async (t) => {
+  it('cause no 5xx and reach no key of the store', async () => {
     const memory = memoryOAuthStore()
     const isOdd = (text: string) => /\p{Cc}/u.test(text)
     const odd = (key: string) => isOdd(key) && Promise.reject(new Error('invalid byte sequence'))
@@ -204,7 +200,7 @@ describe('control characters in any parameter', () => {
     }
     const failures: unknown[] = []
     const onError = (err: unknown) => void failures.push(err)
-    const { issuer } = await started(t, { store, onError, registration: { accept: () => ({}), perAddress: 1_000 } })
+    const { issuer } = await started({ store, onError, registration: { accept: () => ({}), perAddress: 1_000 } })
     const token = { grant_type: 'authorization_code', redirect_uri: 'x', code: 'x', code_verifier: 'x' }
     const login = (await new UserAgent(issuer).authorize(issuer, request())).fields
     for (const bad of ['\0', 'a\nb', '\r\nSet-Cookie: a=b', '\u0085', '\u2028', '\ud800', '\x1b[2J']) {
@@ -252,9 +248,7 @@ describe('control characters in any parameter', () => {
 })
 
 async function register(issuer: string, more: object): Promise<number> {
-  const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ redirect_uris: ['https://a.test/cb'], ...more })
-  return (await fetch(`${issuer}/register`, { method: 'POST', headers, body })).status
+  return (await postJson(`${issuer}/register`, { redirect_uris: ['https://a.test/cb'], ...more })).status
 }
 
 for (const [version, express] of EXPRESS_VERSIONS) {
@@ -305,20 +299,15 @@ for (const [version, express] of EXPRESS_VERSIONS) {
       for (const accept of [throws, rejects]) {
         const lines = t.mock.method(console, 'error', () => undefined).mock
         const issuer = await serve(t, { registration: { accept } })
-        const body = JSON.stringify({ redirect_uris: ['https://a.test/cb'] })
-        const headers = { 'content-type': 'application/json' }
-        const response = await fetch(`${issuer}/register`, { method: 'POST', headers, body })
+        const response = await postJson(`${issuer}/register`, { redirect_uris: ['https://a.test/cb'] })
         assert.deepEqual([response.status, response.headers.get('retry-after'), lines.callCount()], [503, '5', 1])
         t.mock.restoreAll()
       }
     })
 
     it('onwardOrigins of a directory that end a policy stay out of it', async (t) => {
-      const app = {
-        ...CLIENTS[0],
-        name: "$& $' $`",
-        onwardOrigins: ["https://a;script-src 'unsafe-inline'", 'vscode:'],
-      }
+      const onwardOrigins = ["https://a;script-src 'unsafe-inline'", 'vscode:']
+      const app = { ...CLIENTS[0], name: "$& $' $`", onwardOrigins }
       const issuer = await serve(t, { clients: { findClient: () => Promise.resolve(app as never) } })
       const page = await new UserAgent(issuer).authorize(issuer, request())
       const policy = page.response.headers.get('content-security-policy') ?? ''

@@ -4,7 +4,7 @@ import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
-import { type RunningServer, startServer } from './support'
+import { type RunningServer, openServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 describe('a known device', () => {
@@ -15,7 +15,7 @@ describe('a known device', () => {
   before(async () => {
     store = redisOAuthStore(database.url)
     await answering(store)
-    running = await startServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
+    running = await openServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
   })
   after(async () => {
     await running.close()
@@ -79,6 +79,5 @@ describe('a known device', () => {
       '',
     ]
     for (const cookie of forged) assert.equal((await login(cookie, 'ada', 'analytical engine')).status, 429, cookie)
-    await own.close()
   })
 })

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DirectoryBusyError, userDirectory } from '../../lib/oauth'
 import { hashSlotCount } from '../../lib/oauth/directories/hash-slots'
 import { until } from '../support/until'
-import { AS_WEB, type RunningServer, post, startServer } from './support'
+import { AS_WEB, type RunningServer, post, openServer, startServer } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
 describe('a flood of 100 logins at once', () => {
   let running: RunningServer
   before(async () => {
-    running = await startServer({
+    running = await openServer({
       users: userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }]), // the default cost
     })
   })
@@ -65,12 +65,11 @@ describe('a flood of logins that goes on', () => {
   it('lets users of other networks sign in, 25 of 25, from whatever networks it comes', async (t) => {
     const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
     const users = userDirectory([ada], { cost: 12 })
-    const { issuer, app, ...running } = await startServer({
+    const { issuer, app } = await startServer({
       users,
       pages: { terms: false },
       loginLimits: { perAddress: 10_000 },
     })
-    t.after(() => running.close())
     app.set('trust proxy', 1)
     const from = async (address: string, name: string, password: string) => {
       const page = await new UserAgent(issuer).authorize(issuer, request())
@@ -124,7 +123,6 @@ describe('a directory of the app that rejects with a DirectoryBusyError', () => 
     isBusy = false
     assert.notEqual((await (await page.logIn()).finish()).params.get('code'), null)
     assert.deepEqual(heard, [], 'it is load, not a failure')
-    await running.close()
   })
 })
 

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { clientDirectory, userDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { type RunningServer, startServer } from './support'
+import { type RunningServer, serverOfSuite, startServer } from './support'
 import { type Page, UserAgent, codeForm, request } from './user-agent'
 
 describe('the login page', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock, loginLimits: { perAddress: 10_000 } })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock, loginLimits: { perAddress: 10_000 } })
 
   const open = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
 
@@ -124,7 +120,6 @@ describe('the login page', () => {
       )
     }
     assert.equal(agent.cookies.size, 3)
-    await https.close()
   })
 
   it('RFC 9700 §4.16: its policy allows no script, no frame, and forms only to the server and the app (O147)', async () => {
@@ -183,7 +178,6 @@ describe('the login page', () => {
     const other = await startServer({ pages: { terms: false } })
     const page = await new UserAgent(other.issuer).authorize(other.issuer, request())
     assert.notEqual((await page.logIn()).params.get('code'), null, 'no terms at all')
-    await other.close()
   })
 
   it('the terms cannot be accepted without a session, nor by another site', async () => {
@@ -225,7 +219,6 @@ describe('the login page', () => {
     const terms = await page.logIn('<b>u</b>', 'p')
     assert.equal(terms.title, 'Terms of access')
     assert.ok(!terms.text.includes('<b>'))
-    await other.close()
   })
 
   it('the issuer in pages and answers is the one configured, whatever the Host (O163)', async () => {
@@ -255,7 +248,6 @@ describe('the limits of failed logins', () => {
     assert.equal((await page.logIn('bob', 'builder')).title, 'Terms of access', 'others are not locked')
     clock.advance(900_000)
     assert.equal((await (await open(running)).logIn()).title, 'Terms of access')
-    await running.close()
   })
 
   it('apply to parallel guesses and to unknown names', async () => {
@@ -266,13 +258,11 @@ describe('the limits of failed logins', () => {
       const statuses = all.map(({ status }) => status).sort()
       assert.deepEqual(statuses, [...Array<number>(10).fill(403), ...Array<number>(20).fill(429)])
     }
-    await running.close()
   })
 
   it('do not count logins that succeed', async () => {
     const running = await startServer({ loginLimits: { perAccount: 2, perAddress: 3 } })
     for (let i = 0; i < 5; i++) assert.notEqual((await (await open(running)).logIn()).status, 429)
-    await running.close()
   })
 
   it('lock an address after too many failures on whatever account, an IPv6 network as one (O155)', async () => {
@@ -289,6 +279,5 @@ describe('the limits of failed logins', () => {
     for (let i = 0; i < 5; i++) assert.equal(await from(`2001:db8:0:1${i}::${i}`, `six${i}`), 403)
     assert.equal(await from('2001:db8:0:1f:ffff::1', 'six6'), 429)
     assert.equal(await from('2001:db8:0:200::1', 'six7'), 403)
-    await running.close()
   })
 })

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { AS_WEB, type RunningServer, json, post, startServer } from './support'
+import { describe, it } from 'node:test'
+import { json, serverOfSuite, askToken } from './support'
 import { codeForm } from './user-agent'
 
 describe('discovery and the keys', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer()
-  })
-  after(() => running.close())
+  const running = serverOfSuite()
 
   it('OIDC Discovery §4 and RFC 8414 §3.1: is found below the issuer and at the well-known root forms', async () => {
     const { issuer, origin } = running
@@ -74,15 +70,11 @@ describe('discovery and the keys', () => {
 })
 
 describe('userinfo', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer()
-  })
-  after(() => running.close())
+  const running = serverOfSuite()
 
   const token = async (scope: string) => {
     const form = await codeForm(running.issuer, { scope })
-    return (await json(await post(`${running.issuer}/token`, form, AS_WEB))).access_token as string
+    return (await askToken(running.issuer, form)).access_token
   }
   const ask = (token: string, method = 'GET') =>
     fetch(`${running.issuer}/userinfo`, { method, headers: { authorization: `Bearer ${token}` } })
@@ -119,9 +111,9 @@ describe('userinfo', () => {
 
   it('refuses an id_token and tokens without a user', async () => {
     const form = await codeForm(running.issuer)
-    const tokens = await json(await post(`${running.issuer}/token`, form, AS_WEB))
-    assert.equal((await ask(tokens.id_token as string)).status, 401)
-    const client = await json(await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB))
-    assert.equal((await ask(client.access_token as string)).status, 403)
+    const tokens = await askToken(running.issuer, form)
+    assert.equal((await ask(tokens.id_token)).status, 401)
+    const client = await askToken(running.issuer, { grant_type: 'client_credentials' })
+    assert.equal((await ask(client.access_token)).status, 403)
   })
 })

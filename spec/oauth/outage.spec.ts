@@ -5,8 +5,8 @@ import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
-import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, type RunningServer, json, post, openServer, startServer, askToken } from './support'
+import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 describe('an authorization server without its store fails closed', () => {
   let redis: Server
@@ -19,7 +19,7 @@ describe('an authorization server without its store fails closed', () => {
     wire = await cutWire(redis.port)
     store = redisOAuthStore(`redis://127.0.0.1:${wire.port}`)
     await answering(store)
-    running = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], onError: (err) => heard.push(err) })
+    running = await openServer({ store, onError: (err) => heard.push(err) })
   })
   after(async () => {
     await store.close()
@@ -31,7 +31,7 @@ describe('an authorization server without its store fails closed', () => {
   it('RFC 6749 §4.1.2.1: during login, at the code and at the token; afterwards it continues and accepts nothing twice (O165)', async () => {
     const { issuer } = running
     const form = await codeForm(issuer)
-    const { access_token: token } = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
+    const { access_token: token } = await tokensFor(issuer)
     const agent = new UserAgent(issuer)
     const page = await agent.authorize(issuer, request())
     await wire.cut()
@@ -45,9 +45,9 @@ describe('an authorization server without its store fails closed', () => {
     assert.equal(redeemed.headers.get('retry-after'), '5')
     assert.match(redeemed.headers.get('x-processing-time') ?? '', /^\d+$/)
     assert.equal((await json(redeemed)).error, 'temporarily_unavailable')
-    const headers = { authorization: `Bearer ${token as string}` }
+    const headers = { authorization: `Bearer ${token}` }
     assert.equal((await fetch(`${issuer}/userinfo`, { headers })).status, 503, 'it may have been revoked')
-    assert.equal((await post(`${issuer}/revoke`, { token: token as string }, AS_WEB)).status, 503, 'not: done')
+    assert.equal((await post(`${issuer}/revoke`, { token: token }, AS_WEB)).status, 503, 'not: done')
     assert.ok(heard.length >= 4)
     assert.ok(!heard.some((err) => String(err).includes(form.code ?? '')))
 
@@ -59,7 +59,7 @@ describe('an authorization server without its store fails closed', () => {
       200,
       'the redemption that failed was not sent late',
     )
-    assert.equal((await json(await post(`${issuer}/token`, form, AS_WEB))).error, 'invalid_grant')
+    assert.equal((await askToken(issuer, form)).error, 'invalid_grant')
   })
 })
 
@@ -76,6 +76,5 @@ describe('an authorization server without its directory answers 503', () => {
       assert.equal(status, 503)
       assert.ok(!text.includes('10.0.0.7'))
     }
-    await running.close()
   })
 })

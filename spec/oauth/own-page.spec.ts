@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import express from 'express'
 import { requireBearer } from '../../lib'
@@ -8,8 +8,6 @@ import {
   type OAuthStore,
   DirectoryBusyError,
   type SignIn,
-  authorizationServer,
-  clientDirectory,
   memoryOAuthStore,
   redisOAuthStore,
 } from '../../lib/oauth'
@@ -17,16 +15,15 @@ import { hashOf } from '../../lib/http/secret'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
-import { type Server, startRedis } from '../support/redis'
-import { AS_WEB, type Form, SIGNING_KEY, USERS, VERIFIER, json, post, startServer } from './support'
+import { databaseOfSuite } from '../support/redis'
+import { type Form, VERIFIER, json, post, startServer, askToken } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
 const ADA = 'KWC6-X7D'
 
 /** A server whose sign-in page does what the form says: `{ how: '{"userId": …}' }` or `{ why: '{"error": …}' }`. */
-async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}) {
+async function started(options: Partial<AuthorizationServerOptions> = {}) {
   const running = await startServer({ dialect: 'standard', login: { url: '/sign-in' }, ...options })
-  t.after(() => running.close())
   const { app, server, issuer } = running
   const failed: Error[] = []
   app.use(express.urlencoded())
@@ -63,20 +60,14 @@ const isStartAgain = ({ status, title }: Page) => status === 400 && title === 'P
 
 async function tokensOf(issuer: string, page: Page) {
   const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
-  return json(await post(`${issuer}/token`, { ...form, code: page.params.get('code') ?? '' }, AS_WEB))
+  return askToken(issuer, { ...form, code: page.params.get('code') ?? '' })
 }
 
 describe("the app's own sign-in page", () => {
-  it('is told what the app asks for, and ends with a code', async (t) => {
-    const { begin, issuer } = await started(t)
-    const asked = {
-      scope: 'openid tree.read',
-      login_hint: 'ada',
-      ui_locales: 'de en',
-      acr_values: 'mfa pwd',
-      max_age: '60',
-    }
-    const { agent, url } = await begin(asked)
+  it('is told what the app asks for, and ends with a code', async () => {
+    const { begin, issuer } = await started()
+    const wishes = { login_hint: 'ada', ui_locales: 'de en', acr_values: 'mfa pwd', max_age: '60' }
+    const { agent, url } = await begin({ scope: 'openid tree.read', ...wishes })
     assert.match(url, /^\/sign-in\?interaction=[\w-]{43}$/)
     assert.deepEqual(await told(agent, url), {
       client: { id: 'web', name: 'Web App', host: 'client.test' },
@@ -85,15 +76,15 @@ describe("the app's own sign-in page", () => {
     })
     const tokens = await tokensOf(issuer, await signIn(agent, url, { userId: ADA, acr: 'mfa', amr: ['pwd', 'otp'] }))
     for (const token of [tokens.id_token, tokens.access_token]) {
-      const { sub, acr, amr, auth_time: at } = decodeJwt(token as string)
+      const { sub, acr, amr, auth_time: at } = decodeJwt(token)
       assert.deepEqual([sub, acr, amr, typeof at], [ADA, 'mfa', ['pwd', 'otp'], 'number'])
     }
     const next = await tokensOf(issuer, await agent.authorize(issuer, request({ acr_values: 'mfa' })))
-    assert.equal(decodeJwt(next.id_token as string).acr, 'mfa', 'the session is strong enough')
+    assert.equal(decodeJwt(next.id_token).acr, 'mfa', 'the session is strong enough')
   })
 
-  it('hears of parameters that the server does not know, of the user that the app means, and of prompt=create', async (t) => {
-    const { begin, issuer } = await started(t)
+  it('hears of parameters that the server does not know, of the user that the app means, and of prompt=create', async () => {
+    const { begin, issuer } = await started()
     const { agent, url } = await begin()
     const { id_token: hint } = await tokensOf(issuer, await signIn(agent, url))
     const hints = { idp_hint: 'google', screen_hint: 'sign up', 'ext-é': '1 & 2', constructor: 'x' }
@@ -105,17 +96,13 @@ describe("the app's own sign-in page", () => {
     const first = await asked({ ...hints, [`x${'y'.repeat(64)}`]: 'too long a name', prompt: 'create' })
     assert.deepEqual([first.params, first.prompt, first.userIdHint], [hints, ['create'], undefined])
     assert.notEqual((await signIn(agent, first.page)).params.get('code'), null)
-    for (const more of [
-      { id_token_hint: hint as string },
-      { claims: JSON.stringify({ id_token: { sub: { value: ADA } } }) },
-    ])
+    for (const more of [{ id_token_hint: hint }, { claims: JSON.stringify({ id_token: { sub: { value: ADA } } }) }])
       assert.equal((await asked({ ...more, prompt: 'login' })).userIdHint, ADA)
     const none = await agent.authorize(issuer, request({ prompt: 'none create' }))
     assert.equal(none.params.get('error'), 'invalid_request')
     // A pushed request has the same, but not its app's secret.
-    const pushed = await json(
-      await post(`${issuer}/par`, { ...request(hints), prompt: 'login', client_secret: 'secret' }),
-    )
+    const form = { ...request(hints), prompt: 'login', client_secret: 'secret' }
+    const pushed = await json(await post(`${issuer}/par`, form))
     const uri = { client_id: 'web', request_uri: pushed.request_uri as string, idp_hint: 'not pushed' }
     const shown = await agent.request(`${issuer}/authorization?${new URLSearchParams(uri).toString()}`)
     assert.deepEqual(((await told(agent, shown.location ?? '')) as Told).params, hints)
@@ -125,12 +112,11 @@ describe("the app's own sign-in page", () => {
     const discovery = await json(await fetch(`${issuer}/.well-known/openid-configuration`))
     assert.ok((discovery.prompt_values_supported as string[]).includes('create'))
     const plain = await startServer({ dialect: 'standard' })
-    t.after(() => plain.close())
     const refused = await new UserAgent(plain.issuer).authorize(plain.issuer, request({ prompt: 'create' }))
     assert.equal(refused.params.get('error'), 'invalid_request', 'the page of the server creates no accounts')
   })
 
-  it('and its answers have the opener policy of the server, also behind helmet', async (t) => {
+  it('and its answers have the opener policy of the server, also behind helmet', async () => {
     const policy = 'Cross-Origin-Opener-Policy'
     for (const [openerPolicy, expected] of [
       [undefined, 'unsafe-none'],
@@ -143,7 +129,6 @@ describe("the app's own sign-in page", () => {
       const login = { url: '/sign-in' }
       const pages = { ...(openerPolicy && { openerPolicy }), terms: { version: '1', paragraphs: ['Be kind.'] } }
       const running = await startServer({ dialect: 'standard', login, pages }, helmet)
-      t.after(() => running.close())
       running.app.get('/sign-in', (_req, res) => void res.end('mine'))
       running.app.post('/sign-in', (req, res, next) => {
         running.server.signIn(req, res, { userId: ADA }).catch(next)
@@ -161,18 +146,11 @@ describe("the app's own sign-in page", () => {
     }
   })
 
-  it('may be /login below the issuer or any path beside it; those of endpoints are refused at start', async (t) => {
+  it('may be /login below the issuer or any path beside it; those of endpoints are refused at start', async () => {
     const base = '/cis-web/oauth2/v3'
-    for (const url of [
-      `${base}/login`,
-      '/login',
-      '/token',
-      '/logout',
-      `${base}/sign-in?theme=dark`,
-      `${base}/tokens`,
-    ]) {
+    const free = [`${base}/login`, '/login', '/token', '/logout', `${base}/sign-in?theme=dark`, `${base}/tokens`]
+    for (const url of free) {
       const running = await startServer({ dialect: 'standard', login: { url } })
-      t.after(() => running.close())
       running.app.get(url.split('?')[0] ?? '', (_req, res) => void res.send('<h1>My page</h1>'))
       running.app.post(url.split('?')[0] ?? '', (_req, res) => void res.send('<h1>My form</h1>'))
       const agent = new UserAgent(running.issuer)
@@ -180,27 +158,16 @@ describe("the app's own sign-in page", () => {
       assert.equal((await agent.request(location ?? '')).title, 'My page', url)
       assert.equal((await agent.request(location ?? '', { method: 'POST' })).title, 'My form', url)
     }
-    const paths = [
-      '/authorization',
-      '/terms',
-      '/Approval',
-      '/logout/',
-      '/apps',
-      '/token',
-      '/par',
-      '/userinfo',
-      '/revoke',
-    ]
-    for (const path of [...paths, '/introspect', '/jwks', '/register/x', '/.well-known/openid-configuration'])
-      await assert.rejects(
-        startServer({ login: { url: base + path } }),
-        /login\.url must not be the path of an endpoint/,
-      )
+    const paths = 'authorization terms Approval logout/ apps token par userinfo revoke introspect jwks register/x'
+    for (const path of [...paths.split(' '), '.well-known/openid-configuration']) {
+      const login = { url: `${base}/${path}` }
+      await assert.rejects(startServer({ login }), /login\.url must not be the path of an endpoint/)
+    }
   })
 
-  it('goes on to terms and approval, and with an error to the app', async (t) => {
+  it('goes on to terms and approval, and with an error to the app', async () => {
     const terms = { version: '1', paragraphs: ['Be kind.'] }
-    const { begin } = await started(t, { pages: { terms } })
+    const { begin } = await started({ pages: { terms } })
     const native = { client_id: 'native', redirect_uri: 'com.example.app:/cb' }
     const { agent, url } = await begin(native)
     const page = await signIn(agent, url)
@@ -221,9 +188,9 @@ describe("the app's own sign-in page", () => {
     assert.equal((await refuse(plain.agent, plain.url, {})).params.get('error'), 'access_denied')
   })
 
-  it('asks for a stronger, newer or another login, says who is signed in, and never loops', async (t) => {
+  it('asks for a stronger, newer or another login, says who is signed in, and never loops', async () => {
     const clock = manualClock()
-    const { begin, issuer } = await started(t, { clock })
+    const { begin, issuer } = await started({ clock })
     const { agent, url } = await begin()
     await signIn(agent, url)
     for (const more of [
@@ -247,8 +214,8 @@ describe("the app's own sign-in page", () => {
     assert.equal(strict.params.get('error'), 'login_required')
   })
 
-  it('steps up for an API that asks by RFC 9470', async (t) => {
-    const running = await started(t)
+  it('steps up for an API that asks by RFC 9470', async () => {
+    const running = await started()
     const { issuer, app, begin } = running
     app.get('/transfer', requireBearer({ issuer, audience: issuer, acr: 'mfa' }), (_req, res) => void res.end('done'))
     const call = (token: unknown) =>
@@ -262,8 +229,8 @@ describe("the app's own sign-in page", () => {
     assert.equal((await call((await tokensOf(issuer, page)).access_token)).status, 200)
   })
 
-  it('a session that is not remembered ends with the browser', async (t) => {
-    const { begin } = await started(t)
+  it('a session that is not remembered ends with the browser', async () => {
+    const { begin } = await started()
     for (const [remember, age] of [
       [undefined, true],
       [true, true],
@@ -278,9 +245,9 @@ describe("the app's own sign-in page", () => {
 })
 
 describe('an interaction', () => {
-  it('is good once, for as long as a page, and in the browser in which it began', async (t) => {
+  it('is good once, for as long as a page, and in the browser in which it began', async () => {
     const clock = manualClock()
-    const { begin, issuer } = await started(t, { clock })
+    const { begin, issuer } = await started({ clock })
     const { agent, url } = await begin()
     const thief = new UserAgent(issuer)
     await thief.authorize(issuer, request()) // has a cookie of its own
@@ -310,8 +277,8 @@ describe('an interaction', () => {
     }
   })
 
-  it('is found in the body, or by the id that is given', async (t) => {
-    const { begin, issuer } = await started(t)
+  it('is found in the body, or by the id that is given', async () => {
+    const { begin, issuer } = await started()
     const { agent, url } = await begin()
     const id = url.split('=')[1] ?? ''
     const how = JSON.stringify({ userId: ADA })
@@ -321,8 +288,8 @@ describe('an interaction', () => {
     assert.notEqual((await signIn(next.agent, '/sign-in', given)).params.get('code'), null)
   })
 
-  it('two tabs of a new browser both sign in', async (t) => {
-    const { begin, issuer } = await started(t)
+  it('two tabs of a new browser both sign in', async () => {
+    const { begin, issuer } = await started()
     const [one, two] = [await begin(), await begin()]
     const agent = new UserAgent(issuer)
     for (const tab of [one, two]) for (const [name, value] of tab.agent.cookies) agent.cookies.set(name, value)
@@ -330,10 +297,10 @@ describe('an interaction', () => {
     assert.notEqual((await signIn(agent, two.url)).params.get('code'), null)
   })
 
-  it('begins for a user elsewhere while ten /56 of one /48 begin as many as they may', async (t) => {
+  it('begins for a user elsewhere while ten /56 of one /48 begin as many as they may', async () => {
     const memory = memoryOAuthStore()
     const store: OAuthStore = { ...memory, count: (key, by, ms, stranger) => memory.count(key, 20 * by, ms, stranger) }
-    const { issuer, app } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    const { issuer, app } = await started({ store })
     app.set('trust proxy', 1)
     const begin = async (address: string) => {
       const url = `${issuer}/authorization?${new URLSearchParams({ ...request() }).toString()}`
@@ -348,11 +315,11 @@ describe('an interaction', () => {
     for (const address of ['203.0.113.5', '2001:db9::1', '192.0.2.1']) assert.equal(await begin(address), 303)
   })
 
-  it('tells the page of at most 20 languages and strengths, and keeps the request once', async (t) => {
+  it('tells the page of at most 20 languages and strengths, and keeps the request once', async () => {
     const memory = memoryOAuthStore()
     let kept = 0
     const store: OAuthStore = { ...memory, set: (...args) => ((kept = args[1].length), memory.set(...args)) }
-    const { begin, origin } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    const { begin, origin } = await started({ store })
     for (const more of [
       { ui_locales: 'a '.repeat(5_000) },
       { ui_locales: 'de-AT '.repeat(2_000), acr_values: 'x '.repeat(1_000) },
@@ -366,9 +333,9 @@ describe('an interaction', () => {
     }
   })
 
-  it('keeps to the limits of strangers, each app for itself', async (t) => {
+  it('keeps to the limits of strangers, each app for itself', async () => {
     const store = memoryOAuthStore()
-    const { issuer } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    const { issuer } = await started({ store })
     const begun = (id: string, by: number) =>
       new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.${id}`, by, 60_000)
     await begun('all', 6_000)
@@ -382,21 +349,14 @@ describe('an interaction', () => {
 })
 
 describe('an interaction over Redis', () => {
-  let redis: Server
-  let store: OAuthStore & { close(): void }
-  before(async () => {
-    redis = await startRedis()
-    store = redisOAuthStore(`redis://127.0.0.1:${redis.port}`)
-    await answering(store)
-  })
-  after(async () => {
-    await store.close()
-    await redis.stop()
-  })
+  const database = databaseOfSuite()
 
-  it('ends in another process than it began in, once', async (t) => {
-    const shared = { store, signingKeys: [{ key: SIGNING_KEY }], issuer: 'http://localhost/oauth' }
-    const [first, second] = [await started(t, shared), await started(t, shared)]
+  it('ends in another process than it began in, once', async () => {
+    const store = redisOAuthStore(database.url)
+    after(() => store.close())
+    await answering(store)
+    const shared = { store, issuer: 'http://localhost/oauth' }
+    const [first, second] = [await started(shared), await started(shared)]
     const agent = new UserAgent(first.origin)
     const { url } = await first.begin({}, agent)
     const moved = new UserAgent(second.origin)
@@ -409,13 +369,9 @@ describe('an interaction over Redis', () => {
 })
 
 describe('login limits at a page of the app', () => {
-  it('count what refuse() reports, and hold a right password back as well', async (t) => {
+  it('count what refuse() reports, and hold a right password back as well', async () => {
     const clock = manualClock()
-    const { begin } = await started(t, {
-      clock,
-      store: memoryOAuthStore({ clock }),
-      signingKeys: [{ key: SIGNING_KEY }],
-    })
+    const { begin } = await started({ clock })
     const { agent, url } = await begin()
     const fail = (account: string) => refuse(agent, url, { error: 'login_failed', account })
     for (let i = 0; i < 10; i++) {
@@ -449,9 +405,9 @@ describe('server.authenticate()', () => {
     findUser: () => Promise.resolve(ada),
   })
 
-  it('asks the directory under the login limits, and no more once they are reached', async (t) => {
+  it('asks the directory under the login limits, and no more once they are reached', async () => {
     const asked: string[] = []
-    const { begin } = await started(t, { users: noting(asked) })
+    const { begin } = await started({ users: noting(asked) })
     const { agent, url } = await begin()
     const type = async (password: string) => (await send(agent, url, { name: 'ada', password })).location ?? ''
     for (let i = 0; i < 5; i++) {
@@ -466,8 +422,8 @@ describe('server.authenticate()', () => {
     assert.equal(asked.length, 10, 'nor without an interaction of this browser')
   })
 
-  it('counts a second factor that is wrong, and nothing after a right one', async (t) => {
-    const { begin } = await started(t, { users: noting([]) })
+  it('counts a second factor that is wrong, and nothing after a right one', async () => {
+    const { begin } = await started({ users: noting([]) })
     for (let i = 0; i < 12; i++) {
       const { agent, url } = await begin()
       assert.notEqual((await send(agent, url, { name: 'ada', password: PASSWORD })).params.get('code'), null)
@@ -478,9 +434,9 @@ describe('server.authenticate()', () => {
     assert.match(await second(), /&error=too_many_attempts/)
   })
 
-  it('counts nothing while the directory is busy or fails, and takes whatever is sent', async (t) => {
+  it('counts nothing while the directory is busy or fails, and takes whatever is sent', async () => {
     const asked: string[] = []
-    const { begin, failed } = await started(t, { users: noting(asked), loginLimits: { perAccount: 7 } })
+    const { begin, failed } = await started({ users: noting(asked), loginLimits: { perAccount: 7 } })
     const { agent, url } = await begin()
     for (let i = 0; i < 8; i++) {
       const busy = await send(agent, url, { name: 'ada', password: 'busy' })
@@ -504,8 +460,8 @@ describe('server.authenticate()', () => {
 })
 
 describe('mistakes of the page', () => {
-  it('are told by an error in its own handler, with the reason', async (t) => {
-    const { begin, failed } = await started(t)
+  it('are told by an error in its own handler, with the reason', async () => {
+    const { begin, failed } = await started()
     for (const [form, reason] of [
       [{ how: '{"userId":"nobody"}' }, /findUser\('nobody'\) knows no such user/],
       [{ how: '{"userId":7.5}' }, /userId must be a text, or a whole number; received 7.5/],
@@ -525,25 +481,5 @@ describe('mistakes of the page', () => {
     const twice = await send(agent, url, { how: '{"userId":"KWC6-X7D"}', both: '1' })
     assert.notEqual(twice.params.get('code'), null)
     assert.match(String(failed.pop()?.message), /refuse\(\) was called for a response that has ended/)
-  })
-
-  it('and in the factory', () => {
-    const make = (login: unknown) =>
-      authorizationServer({
-        ...{ issuer: 'https://ident.test/oauth', clients: clientDirectory([]), users: USERS },
-        login: login as { url: string },
-      })
-    for (const url of [
-      'https://elsewhere.test/sign-in',
-      'javascript:alert(1)',
-      '//elsewhere.test/x',
-      'sign-in',
-      '',
-      7,
-      undefined,
-    ]) {
-      assert.throws(() => make({ url }), /login.url must be a path that begins with \/, or a URL on the issuer's host/)
-    }
-    assert.throws(() => make({ href: '/x' }), /login has no option "href"/)
   })
 })

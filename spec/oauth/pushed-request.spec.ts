@@ -4,7 +4,18 @@ import { clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, CLIENTS, type Form, type RunningServer, VERIFIER, json, post, startServer } from './support'
+import {
+  AS_WEB,
+  CLIENTS,
+  type Form,
+  type RunningServer,
+  VERIFIER,
+  json,
+  post,
+  openServer,
+  startServer,
+  askToken,
+} from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
 describe('pushed authorization requests', () => {
@@ -13,7 +24,7 @@ describe('pushed authorization requests', () => {
   before(async () => {
     const strict = { clientId: 'strict', name: 'Strict', realm: '/s', redirectUris: ['https://strict.test/cb'] }
     const clients = clientDirectory([...CLIENTS, { ...strict, secret: 'secret', requirePushedRequests: true }])
-    running = await startServer({ clients, clock })
+    running = await openServer({ clients, clock })
   })
   after(() => running.close())
 
@@ -38,9 +49,7 @@ describe('pushed authorization requests', () => {
     const back = await (await page.logIn()).finish()
     assert.equal(back.params.get('state'), 'pushed')
     const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
-    const tokens = await json(
-      await post(`${running.issuer}/token`, { ...form, code: back.params.get('code') ?? '' }, AS_WEB),
-    )
+    const tokens = await askToken(running.issuer, { ...form, code: back.params.get('code') ?? '' })
     assert.equal(tokens.scope, 'openid')
   })
 
@@ -95,7 +104,6 @@ describe('pushed authorization requests', () => {
     const discovery = await json(await fetch(`${all.issuer}/.well-known/openid-configuration`))
     assert.equal(discovery.require_pushed_authorization_requests, true)
     assert.equal(discovery.pushed_authorization_request_endpoint, `${all.issuer}/par`)
-    await all.close()
   })
 
   it('more than 16 KiB of parameters are refused where they arrive', async () => {
@@ -104,11 +112,10 @@ describe('pushed authorization requests', () => {
     assert.equal((await push({ state: 's'.repeat(15_000) })).status, 201)
   })
 
-  it('are limited for strangers, by address and in all; an app that authenticates is none', async (t) => {
+  it('are limited for strangers, by address and in all; an app that authenticates is none', async () => {
     const store = memoryOAuthStore({ clock })
     const other = { clientId: 'other', name: 'Other', realm: '/o', redirectUris: ['https://spa.test/cb'] }
     const busy = await startServer({ clock, store, clients: clientDirectory([...CLIENTS, other]) })
-    t.after(() => busy.close())
     busy.app.set('trust proxy', 1)
     const pushFrom = (address: string, clientId = 'spa', headers: Form = {}) => {
       const redirectUri = clientId === 'web' ? 'https://client.test/cb' : 'https://spa.test/cb'

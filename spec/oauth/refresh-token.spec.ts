@@ -1,146 +1,131 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { type ClientRegistration, clientDirectory, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
+import {
+  type ClientRegistration,
+  type ClosableOAuthStore,
+  type OAuthStore,
+  clientDirectory,
+  memoryOAuthStore,
+  redisOAuthStore,
+} from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
-import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
-import { codeForm } from './user-agent'
+import { AS_WEB, CLIENTS, type Form, type Tokens, refresh, serverOfSuite, startServer } from './support'
+import { tokensFor } from './user-agent'
 
 const WEB = CLIENTS[0] as ClientRegistration
+const answerOf = async (response: Promise<Response>) => (await (await response).json()) as Tokens
 
 describe('the refresh token grant', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock })
 
-  const first = async () =>
-    json(
-      await post(
-        `${running.issuer}/token`,
-        await codeForm(running.issuer, { scope: 'openid email tree.read' }),
-        AS_WEB,
-      ),
-    )
-  const refresh = (token: unknown, more: Form = {}, headers: Form = AS_WEB) =>
-    post(`${running.issuer}/token`, { grant_type: 'refresh_token', refresh_token: token as string, ...more }, headers)
+  const first = () => tokensFor(running.issuer, { scope: 'openid email tree.read' })
+  const use = (token = '', more: Form = {}, headers: Form = AS_WEB) =>
+    answerOf(refresh(running.issuer, token, more, headers))
+  const isVerified = async (token = '') => (await running.server.verify(token)) !== undefined
 
   it('RFC 6749 §6: gives new tokens and the next refresh token', async () => {
     const before = await first()
     clock.advance(600_000)
-    const response = await refresh(before.refresh_token)
-    assert.equal(response.status, 200)
-    const after = await json(response)
+    const after = await use(before.refresh_token)
     assert.notEqual(after.access_token, before.access_token)
     assert.notEqual(after.refresh_token, before.refresh_token)
     assert.equal(after.scope, 'openid email tree.read')
-    const [was, is] = [decodeJwt(before.id_token as string), decodeJwt(after.id_token as string)]
-    assert.equal(is.auth_time, was.auth_time) // OIDC Core §12.2
-    assert.equal(is.sub, was.sub)
-    assert.equal('nonce' in is, false)
+    const [was, is] = [decodeJwt(before.id_token), decodeJwt(after.id_token)]
+    assert.deepEqual([is.auth_time, is.sub, 'nonce' in is], [was.auth_time, was.sub, false]) // OIDC Core §12.2
     assert.equal((is.iat ?? 0) - (was.iat ?? 0), 600)
   })
 
   it('RFC 6749 §6: the scope may be narrowed for one token, and never widened', async () => {
     const { refresh_token: token } = await first()
-    const wider = await refresh(token, { scope: 'openid tree.write' })
-    assert.equal((await json(wider)).error, 'invalid_scope')
-    const narrow = await json(await refresh(token, { scope: 'tree.read' }))
-    assert.equal(narrow.scope, 'tree.read')
-    assert.equal('id_token' in narrow, false)
-    const again = await json(await refresh(narrow.refresh_token))
+    assert.equal((await use(token, { scope: 'openid tree.write' })).error, 'invalid_scope')
+    const narrow = await use(token, { scope: 'tree.read' })
+    assert.deepEqual([narrow.scope, 'id_token' in narrow], ['tree.read', false])
+    const again = await use(narrow.refresh_token)
     assert.equal(again.scope, 'openid email tree.read')
-    const one = await json(await refresh(again.refresh_token, { scope: 'openid' }))
-    assert.equal(one.scope, 'openid', 'of several, the first alone')
+    assert.equal((await use(again.refresh_token, { scope: 'openid' })).scope, 'openid', 'of several, the first alone')
   })
 
   it('leaves out of a refresh what is left out at sign-in: scopes that the app may not ask for', async () => {
     const { refresh_token: token } = await first()
-    const same = await json(await refresh(token, { scope: 'openid email photos.read tree.read unknown' }))
+    const same = await use(token, { scope: 'openid email photos.read tree.read unknown' })
     assert.equal(same.scope, 'openid email tree.read')
-    assert.equal((await json(await refresh(same.refresh_token, { scope: 'photos.read' }))).error, 'invalid_scope')
-    assert.equal((await refresh(same.refresh_token)).status, 200, 'a refused refresh spends nothing')
+    assert.equal((await use(same.refresh_token, { scope: 'photos.read' })).error, 'invalid_scope')
+    assert.ok((await use(same.refresh_token)).access_token, 'a refused refresh spends nothing')
   })
 
   it('RFC 9700 §4.14.2: reuse after the grace revokes the whole family', async () => {
     const one = await first()
-    const two = await json(await refresh(one.refresh_token))
-    const three = await json(await refresh(two.refresh_token))
+    const two = await use(one.refresh_token)
+    const three = await use(two.refresh_token)
     clock.advance(10_001)
-    const reused = await refresh(one.refresh_token)
-    assert.equal(reused.status, 400)
-    assert.equal((await json(reused)).error, 'invalid_grant')
-    assert.equal((await json(await refresh(three.refresh_token))).error, 'invalid_grant')
-    for (const { access_token: token } of [one, two, three])
-      assert.equal(await running.server.verify(token as string), undefined)
+    const reused = await refresh(running.issuer, one.refresh_token)
+    assert.deepEqual([reused.status, ((await reused.json()) as Tokens).error], [400, 'invalid_grant'])
+    assert.equal((await use(three.refresh_token)).error, 'invalid_grant')
+    for (const { access_token: token } of [one, two, three]) assert.equal(await isVerified(token), false)
   })
 
   it('lets a client whose response was lost ask again, until the next token is used or its own end', async () => {
     const one = await first()
-    const lost = await json(await refresh(one.refresh_token))
+    const lost = await use(one.refresh_token)
     for (const waitMs of [9_000, 120_000, 29 * 86_400_000]) {
       clock.advance(waitMs)
-      const again = await json(await refresh(one.refresh_token))
+      const again = await use(one.refresh_token)
       assert.equal(again.refresh_token, lost.refresh_token, 'one generation, however often')
     }
     clock.advance(86_400_000)
-    assert.equal((await json(await refresh(one.refresh_token))).error, 'invalid_grant', 'its own thirty days are over')
-    assert.equal((await refresh(lost.refresh_token)).status, 400, 'and those of the one that nobody got')
+    assert.equal((await use(one.refresh_token)).error, 'invalid_grant', 'its own thirty days are over')
+    assert.equal((await use(lost.refresh_token)).error, 'invalid_grant', 'and those of the one that nobody got')
 
     const two = await first()
-    const next = await json(await refresh(two.refresh_token))
-    await refresh(next.refresh_token)
-    assert.equal((await json(await refresh(two.refresh_token))).error, 'invalid_grant')
-    assert.equal(await running.server.verify(next.access_token as string), undefined, 'the whole grant is revoked')
+    const next = await use(two.refresh_token)
+    await use(next.refresh_token)
+    assert.equal((await use(two.refresh_token)).error, 'invalid_grant')
+    assert.equal(await isVerified(next.access_token), false, 'the whole grant is revoked')
   })
 
   it('gives many at once, of one lost response or of a race, tokens of one generation only (O139)', async () => {
     const one = await first()
-    const all = await Promise.all(Array.from({ length: 10 }, async () => json(await refresh(one.refresh_token))))
+    const all = await Promise.all(Array.from({ length: 10 }, () => use(one.refresh_token)))
     assert.ok(all.every(({ refresh_token: token }) => typeof token === 'string'))
-    const { refresh_token: third } = await json(await refresh(all[0]?.refresh_token))
-    assert.equal((await refresh(third)).status, 200)
-    assert.equal((await json(await refresh(all[1]?.refresh_token))).error, 'invalid_grant')
-    assert.equal(await running.server.verify(all[0]?.access_token as string), undefined)
+    const { refresh_token: third } = await use(all[0]?.refresh_token)
+    assert.ok((await use(third)).access_token)
+    assert.equal((await use(all[1]?.refresh_token)).error, 'invalid_grant')
+    assert.equal(await isVerified(all[0]?.access_token), false)
   })
 
   it('RFC 6749 §10.4: is bound to its client; a stranger spends and revokes nothing', async () => {
     const { refresh_token: token } = await first()
-    assert.equal((await json(await refresh(token, { client_id: 'spa' }, {}))).error, 'unauthorized_client')
-    assert.equal((await refresh(token)).status, 200)
+    assert.equal((await use(token, { client_id: 'spa' }, {})).error, 'unauthorized_client')
+    assert.ok((await use(token)).access_token)
   })
 
   it('ends when it is not used for thirty days', async () => {
     const one = await first()
     clock.advance(29 * 86_400_000)
-    const two = await json(await refresh(one.refresh_token))
+    const two = await use(one.refresh_token)
     assert.equal(typeof two.refresh_token, 'string')
     clock.advance(30 * 86_400_000)
-    assert.equal((await json(await refresh(two.refresh_token))).error, 'invalid_grant')
+    assert.equal((await use(two.refresh_token)).error, 'invalid_grant')
   })
 
   it('refuses anything but a refresh token', async () => {
     const { access_token: access } = await first()
-    for (const token of ['nonsense', access, '__proto__'])
-      assert.equal((await json(await refresh(token))).error, 'invalid_grant')
-    assert.equal((await json(await refresh(''))).error, 'invalid_request')
+    for (const token of ['nonsense', access, '__proto__']) assert.equal((await use(token)).error, 'invalid_grant')
+    assert.equal((await use('')).error, 'invalid_request')
   })
 
-  it('a refresh omits rights that the app has lost: scope, claims, realm, resource, grant', async (t) => {
+  it('a refresh omits rights that the app has lost: scope, claims, realm, resource, grant', async () => {
     let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
     const clients = { findClient: (id: string) => clientDirectory([app]).findClient(id) }
-    const changing = await startServer({ clients })
-    t.after(() => changing.close())
+    const { issuer } = await startServer({ clients })
     const claims = JSON.stringify({ userinfo: { email: null } })
-    const form = await codeForm(changing.issuer, { scope: 'openid email tree.read', claims })
-    let { refresh_token: token } = await json(await post(`${changing.issuer}/token`, form, AS_WEB))
+    let { refresh_token: token } = await tokensFor(issuer, { scope: 'openid email tree.read', claims })
     const next = async () => {
-      const body = { grant_type: 'refresh_token', refresh_token: token as string }
-      const tokens = await json(await post(`${changing.issuer}/token`, body, AS_WEB))
+      const tokens = await answerOf(refresh(issuer, token))
       token = tokens.refresh_token ?? token
       return tokens
     }
@@ -148,7 +133,7 @@ describe('the refresh token grant', () => {
     app = { ...app, scopes: [], identityScopes: ['openid'], audiences: ['https://b.test'] }
     const less = await next()
     assert.equal(less.scope, 'openid')
-    const payload = decodeJwt(less.access_token as string)
+    const payload = decodeJwt(less.access_token)
     assert.deepEqual([payload.aud, payload.userinfo_claims], ['https://b.test', undefined])
     app = { ...app, realm: undefined }
     assert.equal((await next()).scope, undefined)
@@ -156,61 +141,112 @@ describe('the refresh token grant', () => {
     assert.equal((await next()).error, 'unauthorized_client')
   })
 
-  it('a granted resource that was withdrawn from the app is invalid_target', async (t) => {
+  it('a granted resource that was withdrawn from the app is invalid_target', async () => {
     let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
-    const changing = await startServer({ clients: { findClient: (id) => clientDirectory([app]).findClient(id) } })
-    t.after(() => changing.close())
-    const form = await codeForm(changing.issuer, { resource: 'https://a.test' })
-    const tokens = await json(await post(`${changing.issuer}/token`, form, AS_WEB))
+    const { issuer } = await startServer({ clients: { findClient: (id) => clientDirectory([app]).findClient(id) } })
+    const tokens = await tokensFor(issuer, { resource: 'https://a.test' })
     app = { ...app, audiences: ['https://b.test'] }
-    const body = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
-    assert.equal((await json(await post(`${changing.issuer}/token`, body, AS_WEB))).error, 'invalid_target')
+    assert.equal((await answerOf(refresh(issuer, tokens.refresh_token))).error, 'invalid_target')
   })
 
-  it('a grant has two records after any number of refreshes, also parallel ones', async (t) => {
+  it('a grant has two records after any number of refreshes, also parallel ones', async () => {
     const keys = new Set<string>()
     const store = memoryOAuthStore({ maxBytes: 1_000_000 })
     const counting = {
       ...store,
       set: (key: string, ...rest: [string, number]) => (keys.add(key), store.set(key, ...rest)),
     }
-    const small = await startServer({ store: counting, signingKeys: [{ key: SIGNING_KEY }] })
-    t.after(() => small.close())
-    let { refresh_token: token } = await json(await post(`${small.issuer}/token`, await codeForm(small.issuer), AS_WEB))
+    const { issuer } = await startServer({ store: counting })
+    let { refresh_token: token } = await tokensFor(issuer)
     keys.clear()
     for (let i = 0; i < 300; i++) {
-      const body = { grant_type: 'refresh_token', refresh_token: token as string }
-      const all = await Promise.all(
-        Array.from({ length: i % 50 === 0 ? 5 : 1 }, async () =>
-          json(await post(`${small.issuer}/token`, body, AS_WEB)),
-        ),
-      )
-      assert.equal(new Set(all.map((tokens) => tokens.refresh_token)).size, 1, 'siblings are one token')
-      token = all[0]?.refresh_token
+      const length = i % 50 === 0 ? 5 : 1
+      const all = await Promise.all(Array.from({ length }, () => answerOf(refresh(issuer, token))))
+      const siblings = new Set(all.map((tokens) => tokens.refresh_token))
+      assert.equal(siblings.size, 1, 'siblings are one token')
+      ;[token = ''] = siblings
     }
     assert.equal([...keys].filter((key) => key.startsWith('refresh:')).length, 2)
     assert.ok(keys.size <= 2, [...keys].join())
   })
 })
 
-describe('refreshTokens: { graceSec: 0 }', () => {
+describe('a refresh token over either store', () => {
   const database = databaseOfSuite()
-
-  it('takes each token once, however many send it at the same time', async () => {
-    const shared = redisOAuthStore(database.url)
+  let shared: ClosableOAuthStore
+  before(async () => {
+    shared = redisOAuthStore(database.url)
     await answering(shared)
-    for (const store of [memoryOAuthStore(), shared]) {
-      const strict = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], refreshTokens: { graceSec: 0 } })
+  })
+  after(() => shared.close())
+  const stores = { memoryOAuthStore: () => memoryOAuthStore(), redisOAuthStore: () => shared }
+
+  for (const [name, store] of Object.entries(stores)) {
+    it(`with graceSec: 0 is good once, however many send it at the same time: ${name}`, async () => {
+      const { issuer } = await startServer({ store: store(), refreshTokens: { graceSec: 0 } })
       for (let i = 0; i < 10; i++) {
-        const { refresh_token } = await json(
-          await post(`${strict.issuer}/token`, await codeForm(strict.issuer), AS_WEB),
-        )
-        const body = { grant_type: 'refresh_token', refresh_token: refresh_token as string }
-        const all = await Promise.all(Array.from({ length: 5 }, () => post(`${strict.issuer}/token`, body, AS_WEB)))
+        const { refresh_token: token } = await tokensFor(issuer)
+        const all = await Promise.all(Array.from({ length: 5 }, () => refresh(issuer, token)))
         assert.equal(all.filter(({ status }) => status === 200).length, 1)
       }
-      await strict.close()
+    })
+
+    for (const format of ['jwt', 'opaque'] as const) {
+      for (const isDone of [false, true]) {
+        const when = isDone ? 'after it was done' : 'before it was done'
+        it(`is refreshed by the retry: ${name}, ${format} tokens, each call failing ${when}`, async () => {
+          const failing = new FailingStore(store())
+          const options = { store: failing, accessTokens: { format }, refreshTokens: { graceSec: 60 } }
+          const { issuer, server } = await startServer(options)
+          let { refresh_token: token } = await tokensFor(issuer)
+          let call = 1
+          for (; ; call++) {
+            failing.failAt(call, isDone)
+            const first = await refresh(issuer, token)
+            if (!failing.hasFailed()) break
+            assert.equal(first.status, 503, `call ${call}`)
+            const retry = await answerOf(refresh(issuer, token))
+            assert.notEqual(await server.verify(retry.access_token), undefined, `call ${call}`)
+            const next = await answerOf(refresh(issuer, retry.refresh_token))
+            assert.ok(next.access_token, `call ${call}: the token of the retry is dead`)
+            token = next.refresh_token
+          }
+          assert.ok(call > 4, `${call - 1} calls`)
+        })
+      }
     }
-    await shared.close()
-  })
+  }
 })
+
+/** A store of which one call fails: before it reaches the real store, or after it, so its reply is lost. */
+class FailingStore implements OAuthStore {
+  #callsLeft = Infinity
+  #isDone = false
+
+  constructor(private readonly store: OAuthStore) {}
+
+  failAt(call: number, isDone: boolean): void {
+    this.#callsLeft = call
+    this.#isDone = isDone
+  }
+
+  /** Whether the call that was to fail has failed. No call fails afterwards. */
+  hasFailed(): boolean {
+    const hasFailed = this.#callsLeft <= 0
+    this.#callsLeft = Infinity
+    return hasFailed
+  }
+
+  readonly set: OAuthStore['set'] = (...args) => this.#pass(() => this.store.set(...args))
+  readonly get: OAuthStore['get'] = (...args) => this.#pass(() => this.store.get(...args))
+  readonly claim: OAuthStore['claim'] = (...args) => this.#pass(() => this.store.claim(...args))
+  readonly count: OAuthStore['count'] = (...args) => this.#pass(() => this.store.count(...args))
+
+  async #pass<T>(call: () => Promise<T>): Promise<T> {
+    const fails = --this.#callsLeft === 0
+    if (fails && !this.#isDone) throw new Error('connection lost')
+    const reply = await call()
+    if (fails) throw new Error('reply lost')
+    return reply
+  }
+}

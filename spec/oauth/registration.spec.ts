@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { type AuthorizationServerOptions, type RegistrationOptions, clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { type RunningServer, VERIFIER, json, post, startServer } from './support'
+import { type RunningServer, VERIFIER, askToken, json, post, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 const REDIRECT = 'http://localhost:3334/callback'
@@ -17,22 +17,17 @@ const METADATA = {
 }
 
 async function started(
-  t: TestContext,
   registration: Partial<RegistrationOptions> = {},
   more: Partial<AuthorizationServerOptions> = {},
 ): Promise<RunningServer> {
-  const running = await startServer({ registration: { accept: () => ({}), ...registration }, ...more })
-  t.after(() => running.close())
-  return running
+  return startServer({ registration: { accept: () => ({}), ...registration }, ...more })
 }
 
 function send(url: string, body: unknown, token?: unknown, method = 'POST'): Promise<Response> {
-  const headers = {
-    'content-type': 'application/json',
-    ...(token !== undefined && { authorization: `Bearer ${token as string}` }),
-  }
-  return fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+  return postJson(url, body, token === undefined ? {} : { authorization: `Bearer ${token as string}` }, method)
 }
+
+const register = ({ issuer }: RunningServer, body: unknown, token?: unknown) => send(`${issuer}/register`, body, token)
 
 /** The page that this app's user sees, and the tokens that the app gets then. */
 async function logIn({ issuer }: RunningServer, clientId: unknown, more: Record<string, string> = {}) {
@@ -41,20 +36,19 @@ async function logIn({ issuer }: RunningServer, clientId: unknown, more: Record<
   if (page.status !== 200) return { page, tokens: undefined }
   const code = (await (await page.logIn()).finish()).params.get('code') ?? ''
   const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT, code_verifier: VERIFIER }
-  return { page, tokens: await json(await post(`${issuer}/token`, { ...form, client_id: clientId as string })) }
+  return { page, tokens: await askToken(issuer, { ...form, client_id: clientId as string }, {}) }
 }
 
 describe('dynamic registration', () => {
-  it('RFC 7591 §3: is off by default, and not in the discovery document', async (t) => {
+  it('RFC 7591 §3: is off by default, and not in the discovery document', async () => {
     const running = await startServer()
-    t.after(() => running.close())
-    assert.equal((await send(`${running.issuer}/register`, METADATA)).status, 404)
+    assert.equal((await register(running, METADATA)).status, 404)
     const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
     assert.equal('registration_endpoint' in discovery, false)
   })
 
-  it('RFC 7591 §3.2.1: registers a public app, which signs a user in; its name is shown with its host', async (t) => {
-    const running = await started(t)
+  it('RFC 7591 §3.2.1: registers a public app, which signs a user in; its name is shown with its host', async () => {
+    const running = await started()
     const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
     const response = await send(discovery.registration_endpoint as string, { ...METADATA, 'client_name#de': 'x' })
     assert.equal(response.status, 201)
@@ -70,39 +64,27 @@ describe('dynamic registration', () => {
     assert.equal(typeof tokens?.refresh_token, 'string')
   })
 
-  it('RFC 7591 §2: an app with a secret must authenticate with it', async (t) => {
-    const running = await started(t)
-    const app = await json(await send(`${running.issuer}/register`, { redirect_uris: [REDIRECT], scope: 'openid x' }))
+  it('RFC 7591 §2: an app with a secret must authenticate with it', async () => {
+    const running = await started()
+    const app = await json(await register(running, { redirect_uris: [REDIRECT], scope: 'openid x' }))
     assert.deepEqual(
       [app.token_endpoint_auth_method, app.grant_types, app.client_secret_expires_at, app.scope, app.client_name],
       ['client_secret_basic', ['authorization_code'], 0, 'openid', 'localhost:3334'],
     )
-    const form = {
-      grant_type: 'authorization_code',
-      code: 'x',
-      redirect_uri: REDIRECT,
-      client_id: app.client_id as string,
-    }
-    assert.equal((await json(await post(`${running.issuer}/token`, form))).error, 'invalid_client')
+    const clientId = app.client_id as string
+    const form = { grant_type: 'authorization_code', code: 'x', redirect_uri: REDIRECT, client_id: clientId }
+    assert.equal((await askToken(running.issuer, form, {})).error, 'invalid_client')
     const known = await post(`${running.issuer}/token`, { ...form, client_secret: app.client_secret as string })
     assert.equal((await json(known)).error, 'invalid_grant')
   })
 
-  it('RFC 7591 §2: an app with private_key_jwt registers its public keys, gets no secret, and signs', async (t) => {
-    const running = await started(t)
+  it('RFC 7591 §2: an app with private_key_jwt registers its public keys, gets no secret, and signs', async () => {
+    const running = await started()
     const { publicKey, privateKey } = generateKeyPairSync('ed25519')
     const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k1' }
     const keyed = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }
-    const asked = {
-      ...keyed,
-      jwks: {
-        keys: [
-          { ...jwk, x5c: ['left out'] },
-          { kty: 'EC', crv: 'P-521' },
-        ],
-      },
-    }
-    const app = await json(await send(`${running.issuer}/register`, asked))
+    const keys = [{ ...jwk, x5c: ['left out'] }, { kty: 'EC', crv: 'P-521' }] // prettier-ignore
+    const app = await json(await register(running, { ...keyed, jwks: { keys } }))
     assert.deepEqual(
       [app.token_endpoint_auth_method, app.jwks, app.client_secret],
       ['private_key_jwt', { keys: [jwk] }, undefined],
@@ -120,39 +102,39 @@ describe('dynamic registration', () => {
       [{}, 'invalid_client'],
       [{ client_assertion_type: type, client_assertion: signed }, 'invalid_grant'], // the code
     ] as const) {
-      assert.equal((await json(await post(`${running.issuer}/token`, { ...form, ...more }))).error, error)
+      assert.equal((await askToken(running.issuer, { ...form, ...more }, {})).error, error)
     }
-    const none = await send(`${running.issuer}/register`, { ...keyed, jwks: { keys: [{ kty: 'oct', k: 'eA' }] } })
+    const none = await register(running, { ...keyed, jwks: { keys: [{ kty: 'oct', k: 'eA' }] } })
     assert.equal((await json(none)).error, 'invalid_client_metadata')
     const uri = { ...keyed, jwks_uri: 'https://app.test/jwks' }
-    assert.equal((await json(await send(`${running.issuer}/register`, uri))).jwks_uri, uri.jwks_uri)
+    assert.equal((await json(await register(running, uri))).jwks_uri, uri.jwks_uri)
   })
 
-  it('takes http redirect URIs of other hosts where the server has allowHttp', async (t) => {
+  it('takes http redirect URIs of other hosts where the server has allowHttp', async () => {
     for (const allowHttp of [false, true]) {
-      const running = await started(t, {}, { allowHttp })
+      const running = await started({}, { allowHttp })
       for (const name of ['redirect_uris', 'post_logout_redirect_uris']) {
-        const response = await send(`${running.issuer}/register`, { ...METADATA, [name]: ['http://nas.test:8080/cb'] })
+        const response = await register(running, { ...METADATA, [name]: ['http://nas.test:8080/cb'] })
         assert.equal(response.status, allowHttp ? 201 : 400)
         if (!allowHttp) assert.match(String((await json(response)).error_description), /allowHttp: true/)
       }
-      const script = await send(`${running.issuer}/register`, { ...METADATA, redirect_uris: ['javascript:alert(1)'] })
+      const script = await register(running, { ...METADATA, redirect_uris: ['javascript:alert(1)'] })
       assert.equal(script.status, 400)
     }
   })
 
-  it('takes back the scopes_supported of the discovery document', async (t) => {
+  it('takes back the scopes_supported of the discovery document', async () => {
     const scopes = Array.from({ length: 150 }, (_, i) => `notes.${i}.read`)
     const clients = { ...clientDirectory([]), scopes }
-    const running = await started(t, { accept: () => ({ scopes }) }, { clients, dialect: 'standard' })
+    const running = await started({ accept: () => ({ scopes }) }, { clients, dialect: 'standard' })
     const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
     const scope = (discovery.scopes_supported as string[]).join(' ')
-    const app = await json(await send(`${running.issuer}/register`, { ...METADATA, scope }))
+    const app = await json(await register(running, { ...METADATA, scope }))
     assert.equal(app.scope, scope)
   })
 
-  it('RFC 7591 §3.2.2: wrong metadata is refused and nothing is stored', async (t) => {
-    const running = await started(t)
+  it('RFC 7591 §3.2.2: wrong metadata is refused and nothing is stored', async () => {
+    const running = await started()
     for (const [more, error] of [
       [{ redirect_uris: [] }, 'invalid_redirect_uri'],
       [{ redirect_uris: ['http://evil.test/cb'] }, 'invalid_redirect_uri'],
@@ -169,51 +151,51 @@ describe('dynamic registration', () => {
       [{ response_types: ['token'] }, 'invalid_client_metadata'],
       [{ dpop_bound_access_tokens: 'yes' }, 'invalid_client_metadata'],
     ] as const) {
-      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      const response = await register(running, { ...METADATA, ...more })
       assert.deepEqual([response.status, (await json(response)).error], [400, error], JSON.stringify(more).slice(0, 80))
     }
-    for (const body of [[], 'x', null]) assert.equal((await send(`${running.issuer}/register`, body)).status, 400)
+    for (const body of [[], 'x', null]) assert.equal((await register(running, body)).status, 400)
     assert.equal((await post(`${running.issuer}/register`, { redirect_uris: REDIRECT })).status, 400)
   })
 
-  it('is at most 8 KiB as it is kept, and a longer one is told so', async (t) => {
-    const running = await started(t)
+  it('is at most 8 KiB as it is kept, and a longer one is told so', async () => {
+    const running = await started()
     const uris = (length: number) => Array.from({ length: 10 }, (_, i) => `https://a.test/${i}${'x'.repeat(length)}`)
-    assert.equal((await send(`${running.issuer}/register`, { ...METADATA, redirect_uris: uris(700) })).status, 201)
+    assert.equal((await register(running, { ...METADATA, redirect_uris: uris(700) })).status, 201)
     for (const more of [
       { redirect_uris: uris(900) },
       { post_logout_redirect_uris: uris(900) },
       { redirect_uris: uris(400), post_logout_redirect_uris: uris(400) },
     ]) {
-      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      const response = await register(running, { ...METADATA, ...more })
       assert.equal(response.status, 400)
       const { error, error_description: why } = await json(response)
       assert.deepEqual([error, why], ['invalid_client_metadata', 'The registration is longer than 8192 bytes.'])
     }
   })
 
-  it('RFC 7591 §3: accept() refuses, or names the scopes that the app may request', async (t) => {
+  it('RFC 7591 §3: accept() refuses, or names the scopes that the app may request', async () => {
     const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris }, req) =>
       req.headers.authorization === 'Bearer initial' && {
         scopes: ['tree.read'],
         audiences: [`https://${uris.length}.test`],
       }
-    const running = await started(t, { accept })
-    const refused = await send(`${running.issuer}/register`, METADATA)
+    const running = await started({ accept })
+    const refused = await register(running, METADATA)
     assert.deepEqual([refused.status, (await json(refused)).error], [403, 'access_denied'])
-    const app = await json(await send(`${running.issuer}/register`, METADATA, 'initial'))
+    const app = await json(await register(running, METADATA, 'initial'))
     const { tokens } = await logIn(running, app.client_id, { scope: 'openid tree.read tree.write' })
     assert.equal(tokens?.scope, 'openid tree.read')
-    const claims = await running.server.verify(tokens?.access_token as string)
+    const claims = await running.server.verify(tokens?.access_token)
     assert.equal(claims?.aud, 'https://1.test')
   })
 
-  it('RFC 7591 §5: registrations are limited by address and in all, with Retry-After', async (t) => {
+  it('RFC 7591 §5: registrations are limited by address and in all, with Retry-After', async () => {
     for (const limits of [{ perAddress: 2 }, { perHour: 2 }]) {
-      const running = await started(t, limits)
+      const running = await started(limits)
       const statuses = []
       for (let i = 0; i < 3; i++) {
-        const response = await send(`${running.issuer}/register`, { ...METADATA, client_name: `App ${i}` })
+        const response = await register(running, { ...METADATA, client_name: `App ${i}` })
         statuses.push([response.status, response.headers.has('retry-after')])
       }
       assert.deepEqual(statuses, [
@@ -224,12 +206,11 @@ describe('dynamic registration', () => {
     }
   })
 
-  it('an app expires a while after its registration or its last use, whichever came last', async (t) => {
+  it('an app expires a while after its registration or its last use, whichever came last', async () => {
     const clock = manualClock()
-    const running = await started(t, { lifetimeSec: 3_600, perAddress: 4 }, { clock })
-    const register = async (name: string) =>
-      json(await send(`${running.issuer}/register`, { ...METADATA, client_name: name }))
-    const [used, unused] = [await register('used'), await register('unused')]
+    const running = await started({ lifetimeSec: 3_600, perAddress: 4 }, { clock })
+    const named = async (name: string) => json(await register(running, { ...METADATA, client_name: name }))
+    const [used, unused] = [await named('used'), await named('unused')]
     const isKept = async ({ client_id: clientId }: Record<string, unknown>) => {
       const asked = request({ client_id: clientId as string, redirect_uri: REDIRECT })
       return (await new UserAgent(running.issuer).authorize(running.issuer, asked)).status === 200
@@ -244,7 +225,7 @@ describe('dynamic registration', () => {
     assert.deepEqual([await isKept(used), await isKept(unused)], [true, false], 'asking and reading keep no app')
 
     // Replacing one that is not used counts as another registration: it begins its time anew.
-    const app = await register('replaced')
+    const app = await named('replaced')
     const replace = async ({ client_id: clientId, ...more }: Record<string, unknown>) => {
       const body = { ...METADATA, client_id: clientId }
       return (await send(more.registration_client_uri as string, body, more.registration_access_token, 'PUT')).status
@@ -256,50 +237,40 @@ describe('dynamic registration', () => {
     assert.equal(await replace(used), 200)
   })
 
-  it('the same public app again is the same client: no new record, no limit, and nobody may change it', async (t) => {
-    const running = await started(t, { perAddress: 2 })
-    const register = async (more: object = {}) =>
-      json(await send(`${running.issuer}/register`, { ...METADATA, ...more }))
-    const first = await register()
+  it('the same public app again is the same client: no new record, no limit, and nobody may change it', async () => {
+    const running = await started({ perAddress: 2 })
+    const again = async (more: object = {}) => json(await register(running, { ...METADATA, ...more }))
+    const first = await again()
     for (let i = 0; i < 5; i++) {
-      const again = await register()
-      assert.equal(again.client_id, first.client_id)
-      assert.equal(again.registration_access_token, undefined)
+      const same = await again()
+      assert.equal(same.client_id, first.client_id)
+      assert.equal(same.registration_access_token, undefined)
     }
     const own = await send(first.registration_client_uri as string, undefined, first.registration_access_token, 'GET')
     assert.equal(own.status, 401)
-    assert.notEqual((await register({ redirect_uris: [REDIRECT, 'https://b.test/'] })).client_id, first.client_id)
-    assert.equal((await register({ scope: 'openid' })).error, 'temporarily_unavailable', 'another scope is another app')
+    assert.notEqual((await again({ redirect_uris: [REDIRECT, 'https://b.test/'] })).client_id, first.client_id)
+    assert.equal((await again({ scope: 'openid' })).error, 'temporarily_unavailable', 'another scope is another app')
     const secret = { token_endpoint_auth_method: 'client_secret_basic' }
-    assert.equal((await register(secret)).error, 'temporarily_unavailable', 'a secret is issued once')
+    assert.equal((await again(secret)).error, 'temporarily_unavailable', 'a secret is issued once')
   })
 
-  it('RFC 7592 §2: its own token reads, replaces and deletes a registration, and no other token does', async (t) => {
-    const running = await started(t)
+  it('RFC 7592 §2: its own token reads, replaces and deletes a registration, and no other token does', async () => {
+    const running = await started()
     const [app, other] = [
-      await json(await send(`${running.issuer}/register`, METADATA)),
-      await json(await send(`${running.issuer}/register`, { ...METADATA, client_name: 'Other' })),
+      await json(await register(running, METADATA)),
+      await json(await register(running, { ...METADATA, client_name: 'Other' })),
     ]
     const url = app.registration_client_uri as string
     const own = app.registration_access_token
     for (const method of ['GET', 'PUT', 'DELETE']) {
       for (const token of [undefined, 'x', other.registration_access_token]) {
-        const refused = await send(
-          url,
-          method === 'PUT' ? { ...METADATA, client_id: app.client_id } : undefined,
-          token,
-          method,
-        )
-        assert.equal(refused.status, 401, `${method} ${token as string}`)
+        const body = method === 'PUT' ? { ...METADATA, client_id: app.client_id } : undefined
+        assert.equal((await send(url, body, token, method)).status, 401, `${method} ${token as string}`)
       }
     }
     assert.equal((await json(await send(url, undefined, own, 'GET'))).client_id, app.client_id)
-    const changed = {
-      ...METADATA,
-      client_id: app.client_id,
-      client_name: 'Renamed',
-      redirect_uris: [REDIRECT, 'https://b.test/'],
-    }
+    const renamed = { client_name: 'Renamed', redirect_uris: [REDIRECT, 'https://b.test/'] }
+    const changed = { ...METADATA, client_id: app.client_id, ...renamed }
     assert.equal((await json(await send(url, changed, own, 'PUT'))).client_name, 'Renamed')
     assert.match((await logIn(running, app.client_id)).page.text, /Renamed<\/bdi> \(<bdi>localhost:3334/)
     for (const wrong of [{ client_id: other.client_id }, { token_endpoint_auth_method: 'client_secret_basic' }]) {
@@ -310,8 +281,8 @@ describe('dynamic registration', () => {
     assert.equal((await send(url, undefined, own, 'GET')).status, 401)
   })
 
-  it('takes null for absent, joiners in names, and custom schemes that accept allows', async (t) => {
-    const running = await started(t, { perAddress: 100 })
+  it('takes null for absent, joiners in names, and custom schemes that accept allows', async () => {
+    const running = await started({ perAddress: 100 })
     const names = ['scope', 'client_uri', 'client_name', 'grant_types', 'response_types', 'token_endpoint_auth_method']
     const nulls = [...names, 'post_logout_redirect_uris', 'dpop_bound_access_tokens', 'contacts', 'logo_uri']
     for (const more of [
@@ -321,7 +292,7 @@ describe('dynamic registration', () => {
       { redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] },
       { redirect_uris: ['vscode:/cb', 'http://127.0.0.1/'] },
     ]) {
-      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      const response = await register(running, { ...METADATA, ...more })
       assert.equal(response.status, 201, JSON.stringify(more))
     }
     for (const more of [
@@ -335,15 +306,15 @@ describe('dynamic registration', () => {
       { redirect_uris: ['https://a.test/cb\n'] },
       { redirect_uris: ['https://a.test/\0'] },
     ]) {
-      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      const response = await register(running, { ...METADATA, ...more })
       assert.equal(response.status, 400, JSON.stringify(more))
     }
   })
 
-  it('RFC 7592 §2.2 and §3: answers have the access token, and a secret that is sent must be the one issued', async (t) => {
-    const running = await started(t)
+  it('RFC 7592 §2.2 and §3: answers have the access token, and a secret that is sent must be the one issued', async () => {
+    const running = await started()
     const body = { redirect_uris: [REDIRECT] }
-    const app = await json(await send(`${running.issuer}/register`, body))
+    const app = await json(await register(running, body))
     const [url, token] = [app.registration_client_uri as string, app.registration_access_token]
     const replace = async (more: object) => {
       const response = await send(url, { ...body, client_id: app.client_id, ...more }, token, 'PUT')
@@ -357,17 +328,17 @@ describe('dynamic registration', () => {
       assert.deepEqual(await replace({ client_secret: secret }), [400, undefined], String(secret))
   })
 
-  it('refused ones do not use up what an address may register', async (t) => {
+  it('refused ones do not use up what an address may register', async () => {
     const accept: RegistrationOptions['accept'] = ({ client_name: name }) => name !== 'No' && {}
-    const running = await started(t, { accept, perAddress: 2 })
-    const register = async (more: object) => (await send(`${running.issuer}/register`, { ...METADATA, ...more })).status
-    for (let i = 0; i < 30; i++) assert.equal(await register({ client_name: 'No' }), 403)
-    for (let i = 0; i < 30; i++) assert.equal(await register({ redirect_uris: [] }), 400)
-    const named = (client_name: string) => register({ client_name })
+    const running = await started({ accept, perAddress: 2 })
+    const status = async (more: object) => (await register(running, { ...METADATA, ...more })).status
+    for (let i = 0; i < 30; i++) assert.equal(await status({ client_name: 'No' }), 403)
+    for (let i = 0; i < 30; i++) assert.equal(await status({ redirect_uris: [] }), 400)
+    const named = (client_name: string) => status({ client_name })
     assert.deepEqual([await named('1'), await named('2'), await named('3')], [201, 201, 429])
   })
 
-  it('accept() grants by an object, refuses by nothing, and fails with 503 for anything else', async (t) => {
+  it('accept() grants by an object, refuses by nothing, and fails with 503 for anything else', async () => {
     for (const [granted, status] of [
       [undefined, 403],
       [null, 403],
@@ -375,8 +346,8 @@ describe('dynamic registration', () => {
       [{ scope: 'x' }, 503],
       [{ onwardOrigins: ['https://a;b'] }, 503],
     ] as const) {
-      const running = await started(t, { accept: (() => granted) as unknown as RegistrationOptions['accept'] })
-      assert.equal((await send(`${running.issuer}/register`, METADATA)).status, status, JSON.stringify(granted))
+      const running = await started({ accept: (() => granted) as unknown as RegistrationOptions['accept'] })
+      assert.equal((await register(running, METADATA)).status, status, JSON.stringify(granted))
     }
   })
 })

@@ -7,7 +7,7 @@ import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Listening, listen } from '../support/serve'
 import { type Server, startRedis } from '../support/redis'
-import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, openServer } from './support'
 import { codeForm } from './user-agent'
 
 const ISSUER = 'https://ident.test/oauth'
@@ -28,7 +28,7 @@ for (const format of ['jwt', 'opaque'] as const) {
       assert.ok(theirs && ours)
       await Promise.all([answering(theirs), answering(ours)])
       stores.push(theirs, ours)
-      running = await startServer({ ...shared, store: theirs })
+      running = await openServer({ ...shared, store: theirs })
       // Not mounted: it only looks tokens up, by a connection of its own.
       here = authorizationServer({ ...shared, store: ours, signingKeys: [{ key: SIGNING_KEY }] })
       const app = express()

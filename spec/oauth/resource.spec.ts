@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
-import { AS_WEB, CLIENTS, type RunningServer, json, post, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, CLIENTS, type RunningServer, json, openServer } from './support'
+import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 const [TREE, PHOTOS] = ['https://api.test/tree', 'https://photos.test']
 
@@ -13,7 +13,7 @@ describe('resource indicators', () => {
     const clients = clientDirectory(
       CLIENTS.map((client) => (client.clientId === 'web' ? { ...client, audiences: [TREE, PHOTOS] } : client)),
     )
-    running = await startServer({ clients, accessTokens: { audience: ['https://a.test', 'https://b.test'] } })
+    running = await openServer({ clients, accessTokens: { audience: ['https://a.test', 'https://b.test'] } })
   })
   after(() => running.close())
 
@@ -63,8 +63,8 @@ describe('resource indicators', () => {
     assert.equal(await audience(await codeForm(running.issuer, { resource: TREE }), [PHOTOS], AS_WEB), 'invalid_target')
     assert.equal(await audience(await codeForm(running.issuer), [PHOTOS], AS_WEB), PHOTOS)
 
-    const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB))
-    const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+    const tokens = await tokensFor(running.issuer)
+    const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
     assert.equal(await audience(refresh, ['https://evil.test'], AS_WEB), 'invalid_target')
     assert.equal(await audience(refresh, [PHOTOS], AS_WEB), PHOTOS, 'and the refused request has not used it')
   })

@@ -1,33 +1,27 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, CLIENT_KEYS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, CLIENT_KEYS, type Form, json, post, refresh, serverOfSuite, startServer } from './support'
+import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 for (const format of ['jwt', 'opaque'] as const) {
   describe(`${format} access tokens`, () => {
     const clock = manualClock()
-    let running: RunningServer
-    before(async () => {
-      const store = memoryOAuthStore({ clock })
-      running = await startServer({ clock, store, signingKeys: [{ key: SIGNING_KEY }], accessTokens: { format } })
-    })
-    after(() => running.close())
+    const running = serverOfSuite({ clock, store: memoryOAuthStore({ clock }), accessTokens: { format } })
 
-    const tokens = async (more: Form = {}, agent?: UserAgent) =>
-      (await json(await post(`${running.issuer}/token`, await codeForm(running.issuer, more, agent), AS_WEB))) as Form
-    const verified = async (token = '') => (await running.server.verify(token)) !== undefined
-    const revoke = (token = '', headers: Form = AS_WEB, more: Form = {}) =>
+    const tokens = (more?: Form, agent?: UserAgent) => tokensFor(running.issuer, more, agent)
+    const verified = async (token: string) => (await running.server.verify(token)) !== undefined
+    const revoke = (token: string, headers: Form = AS_WEB, more: Form = {}) =>
       post(`${running.issuer}/revoke`, { token, ...more }, headers)
-    const introspect = async (token = '', headers: Form = AS_WEB, more: Form = {}) =>
+    const introspect = async (token: string, headers: Form = AS_WEB, more: Form = {}) =>
       json(await post(`${running.issuer}/introspect`, { token, ...more }, headers))
 
     it('are accepted until they expire', async () => {
       const { access_token: token, expires_in: life } = await tokens()
-      assert.equal(Number(life), format === 'jwt' ? 3_600 : 86_400)
-      for (let left = Number(life); left > 3_000; left -= 3_000) {
+      assert.equal(life, format === 'jwt' ? 3_600 : 86_400)
+      for (let left = life; left > 3_000; left -= 3_000) {
         assert.ok(await verified(token))
         clock.advance(3_000_000)
       }
@@ -35,35 +29,22 @@ for (const format of ['jwt', 'opaque'] as const) {
       assert.equal(await verified(token), false)
     })
 
-    it('RFC 7009 §2: a revoked access token is refused, others of its authorization are not', async () => {
-      const { access_token: token, refresh_token: refresh = '' } = await tokens()
+    it('RFC 7009 §2 and §2.1: are revoked alone, or with all of their authorization by the refresh token', async () => {
+      const { access_token: token, refresh_token: first } = await tokens()
       const response = await revoke(token)
-      assert.equal(response.status, 200)
-      assert.deepEqual(await json(response), {})
+      assert.deepEqual([response.status, await json(response)], [200, {}])
       assert.equal(await verified(token), false)
-      const again = await post(
-        `${running.issuer}/token`,
-        { grant_type: 'refresh_token', refresh_token: refresh },
-        AS_WEB,
-      )
-      assert.ok(await verified((await json(again)).access_token as string))
-    })
-
-    it('RFC 7009 §2.1: revoking a refresh token revokes all of its authorization', async () => {
-      const { access_token: token, refresh_token: refresh = '' } = await tokens()
-      assert.equal((await revoke(refresh, AS_WEB, { token_type_hint: 'refresh_token' })).status, 200)
-      assert.equal(await verified(token), false)
-      const again = await post(
-        `${running.issuer}/token`,
-        { grant_type: 'refresh_token', refresh_token: refresh },
-        AS_WEB,
-      )
-      assert.equal((await json(again)).error, 'invalid_grant')
+      const next = (await json(await refresh(running.issuer, first))) as Form
+      const { access_token: other = '', refresh_token: second = '' } = next
+      assert.ok(await verified(other))
+      assert.equal((await revoke(second, AS_WEB, { token_type_hint: 'refresh_token' })).status, 200)
+      assert.equal(await verified(other), false)
+      assert.equal((await json(await refresh(running.issuer, second))).error, 'invalid_grant')
     })
 
     it("RFC 7009 §2.1 and §2.2: another client's token or an unknown one is left alone, and answered 200", async () => {
-      const { access_token: token, refresh_token: refresh } = await tokens()
-      for (const one of [token, refresh, 'nonsense', 'a.b.c', '__proto__']) {
+      const { access_token: token, refresh_token: next } = await tokens()
+      for (const one of [token, next, 'nonsense', 'a.b.c', '__proto__']) {
         assert.equal((await revoke(one, {}, { client_id: 'spa' })).status, 200)
       }
       assert.ok(await verified(token))
@@ -72,24 +53,19 @@ for (const format of ['jwt', 'opaque'] as const) {
     })
 
     it('RFC 7662 §2.2: introspection says what a token stands for', async () => {
-      const { access_token: token, refresh_token: refresh } = await tokens({ scope: 'openid tree.read' })
-      const said = await introspect(token)
-      assert.equal(said.active, true)
-      assert.equal(said.sub, 'KWC6-X7D')
-      assert.equal(said.client_id, 'web')
-      assert.equal(said.scope, 'openid tree.read')
-      assert.equal(said.token_type, 'Bearer')
-      assert.equal((await introspect(refresh)).active, true)
+      const { access_token: token, refresh_token: next } = await tokens({ scope: 'openid tree.read' })
+      const { active, sub, client_id, scope, token_type } = await introspect(token)
+      const expected = { active: true, sub: 'KWC6-X7D', client_id: 'web', scope: 'openid tree.read' }
+      assert.deepEqual({ active, sub, client_id, scope, token_type }, { ...expected, token_type: 'Bearer' })
+      assert.equal((await introspect(next)).active, true)
       await revoke(token)
-      assert.deepEqual(await introspect(token), { active: false })
-      for (const one of ['nonsense', 'a.b.c']) assert.deepEqual(await introspect(one), { active: false })
+      for (const one of [token, 'nonsense', 'a.b.c']) assert.deepEqual(await introspect(one), { active: false })
     })
 
     it('RFC 7662 §2.2: introspection tells another client nothing of the session or grant behind a token', async () => {
       const { access_token: token } = await tokens({ scope: 'openid tree.read' })
       const own = await introspect(token)
-      assert.equal(typeof own.sid, 'string')
-      assert.equal(typeof own.grant_id, 'string')
+      assert.deepEqual([typeof own.sid, typeof own.grant_id], ['string', 'string'])
       clock.advance(1_000) // another assertion
       const others = await introspect(token, {}, await serviceAssertion(running.issuer, clock.date()))
       assert.deepEqual({ ...others, sid: own.sid, grant_id: own.grant_id }, own)
@@ -98,42 +74,33 @@ for (const format of ['jwt', 'opaque'] as const) {
     })
 
     it('RFC 7662 §2.1: introspection is for confidential clients only, and a refresh token for its own', async () => {
-      const { access_token: token, refresh_token: refresh } = await tokens()
+      const { access_token: token, refresh_token: next } = await tokens()
       assert.equal((await introspect(token, {}, { client_id: 'spa' })).error, 'unauthorized_client')
       assert.equal((await introspect(token, {})).error, 'invalid_client')
       const jwt = await serviceAssertion(running.issuer, clock.date())
-      assert.deepEqual(await introspect(refresh, {}, jwt), { active: false })
+      assert.deepEqual(await introspect(next, {}, jwt), { active: false })
     })
 
     it('POST /platform/logout ends the authorization and the website session', async () => {
       const agent = new UserAgent(running.issuer)
-      const { access_token: token, refresh_token: refresh = '' } = await tokens({}, agent)
+      const { access_token: token, refresh_token: next } = await tokens({}, agent)
       assert.notEqual((await agent.authorize(running.issuer, request())).location, null)
-      const logout = (token?: string) =>
-        fetch(`${running.origin}/platform/logout`, {
-          method: 'POST',
-          headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-        })
-      assert.equal((await logout()).status, 401)
-      assert.equal((await logout('x')).status, 401)
-      const response = await logout(token)
+      const logout = (headers: Form) => post(`${running.origin}/platform/logout`, {}, headers)
+      const bearer = { authorization: `Bearer ${token}` }
+      for (const headers of [{}, { authorization: 'Bearer x' }]) assert.equal((await logout(headers)).status, 401)
+      const response = await logout(bearer)
       assert.equal(response.status, 204)
       assert.match(response.headers.get('x-processing-time') ?? '', /^\d+$/)
       assert.equal(await verified(token), false)
-      const again = await post(
-        `${running.issuer}/token`,
-        { grant_type: 'refresh_token', refresh_token: refresh },
-        AS_WEB,
-      )
-      assert.equal((await json(again)).error, 'invalid_grant')
+      assert.equal((await json(await refresh(running.issuer, next))).error, 'invalid_grant')
       assert.equal((await agent.authorize(running.issuer, request())).title, 'Sign in')
-      assert.equal((await logout(token)).status, 401)
+      assert.equal((await logout(bearer)).status, 401)
     })
 
     if (format === 'opaque') {
       it('end after 60 idle minutes', async () => {
         const { access_token: token } = await tokens()
-        assert.match(token ?? '', /^[\w-]{43}$/)
+        assert.match(token, /^[\w-]{43}$/)
         clock.advance(59 * 60_000)
         assert.ok(await verified(token))
         clock.advance(59 * 60_000)
@@ -146,13 +113,8 @@ for (const format of ['jwt', 'opaque'] as const) {
 }
 
 async function serviceAssertion(issuer: string, nowMs: number): Promise<Form> {
-  const claims = {
-    iss: 'service',
-    sub: 'service',
-    aud: issuer,
-    exp: Math.floor(nowMs / 1_000) + 60,
-    jti: String(nowMs),
-  }
+  const exp = Math.floor(nowMs / 1_000) + 60
+  const claims = { iss: 'service', sub: 'service', aud: issuer, exp, jti: String(nowMs) }
   return {
     client_assertion: await new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(CLIENT_KEYS.privateKey),
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
@@ -160,17 +122,12 @@ async function serviceAssertion(issuer: string, nowMs: number): Promise<Form> {
 }
 
 describe('logout at the website', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await startServer()
-  })
-  after(() => running.close())
+  const running = serverOfSuite()
+  const bye = { post_logout_redirect_uri: 'https://client.test/bye' }
 
   const signIn = async () => {
     const agent = new UserAgent(running.issuer)
-    const form = await codeForm(running.issuer, {}, agent)
-    const { id_token: hint } = (await json(await post(`${running.issuer}/token`, form, AS_WEB))) as Form
-    return { agent, hint: hint ?? '' }
+    return { agent, hint: (await tokensFor(running.issuer, {}, agent)).id_token }
   }
   const leave = (agent: UserAgent, params: Form = {}) =>
     agent.request(`${running.issuer}/logout?${new URLSearchParams(params).toString()}`)
@@ -178,11 +135,7 @@ describe('logout at the website', () => {
 
   it("RP-Initiated Logout §2: the session's own id_token ends the session at once and redirects", async () => {
     const { agent, hint } = await signIn()
-    const page = await leave(agent, {
-      id_token_hint: hint,
-      post_logout_redirect_uri: 'https://client.test/bye',
-      state: 's&1',
-    })
+    const page = await leave(agent, { ...bye, id_token_hint: hint, state: 's&1' })
     assert.equal(page.location, 'https://client.test/bye?state=s%261')
     assert.equal(await isSignedIn(agent), false)
   })
@@ -191,14 +144,23 @@ describe('logout at the website', () => {
     const { agent } = await signIn()
     const page = await leave(agent)
     assert.equal(page.title, 'Sign out?')
-    assert.ok(await isSignedIn(agent))
     assert.equal((await page.submit({}, { 'sec-fetch-site': 'cross-site' })).status, 403)
     assert.equal((await page.submit({ csrf: 'x' })).status, 403)
     assert.ok(await isSignedIn(agent))
     const done = await page.submit({})
-    assert.equal(done.title, 'You are signed out')
-    assert.equal(agent.hasSession, false)
+    assert.deepEqual([done.title, agent.hasSession], ['You are signed out', false])
     assert.equal(await isSignedIn(agent), false)
+  })
+
+  it('with the id_token of a session that another user has replaced asks first, and then ends both', async () => {
+    const { agent, hint } = await signIn()
+    const { access_token: token } = await tokensFor(running.issuer, {}, agent)
+    const login = await agent.authorize(running.issuer, request({ prompt: 'login' }))
+    await (await login.logIn('bob', 'builder')).finish()
+    const asked = await leave(agent, { ...bye, id_token_hint: hint })
+    assert.deepEqual([asked.title, (await running.server.verify(token)) !== undefined], ['Sign out?', true])
+    assert.equal((await asked.submit({ action: 'logout' })).location, 'https://client.test/bye')
+    assert.deepEqual([await running.server.verify(token), await isSignedIn(agent)], [undefined, false])
   })
 
   it('RFC 8252 §7.3 and RP-Initiated Logout §3: the port of a loopback address may vary', async () => {
@@ -225,11 +187,11 @@ describe('logout at the website', () => {
       assert.deepEqual([done.title, done.location], ['You are signed out', null])
       assert.equal(await isSignedIn(agent), false)
     }
-    const bye = { post_logout_redirect_uri: 'https://client.test/bye' }
     const { agent, hint } = await signIn()
     for (const params of [
       bye, // whose URI, nobody said
       { id_token_hint: 'nonsense' },
+      { ...bye, id_token_hint: `${hint}x` },
       { ...bye, id_token_hint: 'nonsense', client_id: 'web' },
       { ...bye, id_token_hint: hint, client_id: 'spa' },
     ]) {
@@ -249,15 +211,14 @@ describe('logout at the website', () => {
 
 describe('websiteSession()', () => {
   it('tells pages of the same host who is signed in', async () => {
-    const running = await startServer()
-    running.app.get('/tree', (req, res, next) => {
-      running.server.websiteSession(req).then((session) => res.json({ userId: session?.userId ?? null }), next)
+    const { app, issuer, server } = await startServer()
+    app.get('/tree', (req, res, next) => {
+      server.websiteSession(req).then((session) => res.json({ userId: session?.userId ?? null }), next)
     })
-    const agent = new UserAgent(running.issuer)
+    const agent = new UserAgent(issuer)
     const tree = async () => JSON.parse((await agent.request('/tree')).text) as unknown
     assert.deepEqual(await tree(), { userId: null })
-    await codeForm(running.issuer, {}, agent)
+    await codeForm(issuer, {}, agent)
     assert.deepEqual(await tree(), { userId: 'KWC6-X7D' })
-    await running.close()
   })
 })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT, decodeJwt } from 'jose'
 import type { AuthorizationServerOptions, ClientRow, OAuthStore, User } from '../../lib/oauth'
 import { memoryOAuthStore } from '../../lib/oauth'
-import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { AS_WEB, USERS, json, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
+import { warned, warnings } from '../support/heard'
 
 /** The answers of a database: each column without a value is null. */
 const ROW = {
@@ -22,7 +23,7 @@ const ROW = {
   },
 } satisfies ClientRow
 
-async function started(t: TestContext, row: object, user?: object, more: Partial<AuthorizationServerOptions> = {}) {
+async function started(row: object, user?: object, more: Partial<AuthorizationServerOptions> = {}) {
   const failed: Error[] = []
   const lines: string[] = []
   const running = await startServer({
@@ -33,7 +34,6 @@ async function started(t: TestContext, row: object, user?: object, more: Partial
     log: (line) => lines.push(line),
     ...more,
   })
-  t.after(() => running.close())
   return { ...running, failed, lines }
 }
 
@@ -48,22 +48,22 @@ const answering = (found: unknown, more: { known?: unknown; account?: unknown } 
 })
 
 describe("a row of an app's own directory", () => {
-  it('may have null for whatever is absent; an approval that is absent or unknown is asked for', async (t) => {
-    const running = await started(t, ROW)
+  it('may have null for whatever is absent; an approval that is absent or unknown is asked for', async () => {
+    const running = await started(ROW)
     const form = await codeForm(running.issuer)
     assert.equal((await post(`${running.issuer}/token`, { ...form, ...asPublic })).status, 200)
     const native = request({ redirect_uri: 'com.example.app:/cb' })
     for (const approval of [null, undefined, 'ask', 'always', '', 'AUTO', 0, true]) {
-      const { issuer } = await started(t, { ...ROW, approval })
+      const { issuer } = await started({ ...ROW, approval })
       const page = await (await new UserAgent(issuer).authorize(issuer, native)).logIn()
       assert.equal(page.title, 'Allow Web?', String(approval))
     }
-    const { issuer } = await started(t, { ...ROW, approval: 'auto' })
+    const { issuer } = await started({ ...ROW, approval: 'auto' })
     assert.notEqual((await (await new UserAgent(issuer).authorize(issuer, native)).logIn()).params.get('code'), null)
   })
 
-  it('may be null as a whole, have numbers for ids, and getters, as those of an ORM', async (t) => {
-    const none = await started(t, null as never)
+  it('may be null as a whole, have numbers for ids, and getters, as those of an ORM', async () => {
+    const none = await started(null as never)
     assert.equal((await new UserAgent(none.issuer).authorize(none.issuer, request())).status, 400)
     assert.deepEqual(none.failed, [])
     class Entity {
@@ -80,18 +80,18 @@ describe("a row of an app's own directory", () => {
         return '/e'
       }
     }
-    const { issuer } = await started(t, new Entity())
+    const { issuer } = await started(new Entity())
     const form = await codeForm(issuer, { client_id: '7' })
-    const tokens = await json(await post(`${issuer}/token`, { ...form, client_id: '7' }))
-    assert.equal(decodeJwt(tokens.access_token as string).client_id, '7')
+    const tokens = await askToken(issuer, { ...form, client_id: '7' }, {})
+    assert.equal(decodeJwt(tokens.access_token).client_id, '7')
   })
 
-  it('may have its keys as PEM, JWK or KeyObject', async (t) => {
+  it('may have its keys as PEM, JWK or KeyObject', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string
     for (const key of [pem, pem.replaceAll('\n', ' '), publicKey.export({ format: 'jwk' }), publicKey]) {
       const app = { grants: ['client_credentials'], scopes: ['a'], publicKeys: [key] }
-      const { issuer } = await started(t, { ...ROW, ...app })
+      const { issuer } = await started({ ...ROW, ...app })
       const assertion = await new SignJWT({ jti: 'a' })
         .setProtectedHeader({ alg: 'ES256' })
         .setIssuer('web')
@@ -105,7 +105,7 @@ describe("a row of an app's own directory", () => {
     }
   })
 
-  it('that has something else is an error that names the field, for onError and the log', async (t) => {
+  it('that has something else is an error that names the field, for onError and the log', async () => {
     for (const [more, reason] of [
       [
         { redirectUris: '["https://client.test/cb"]' },
@@ -118,7 +118,7 @@ describe("a row of an app's own directory", () => {
       [{ clientId: 1.5 }, /whose clientId must be a text/],
       [{ name: '' }, /whose name must be a text/],
     ] as [object, RegExp][]) {
-      const { issuer, failed, lines } = await started(t, { ...ROW, ...more })
+      const { issuer, failed, lines } = await started({ ...ROW, ...more })
       assert.equal((await new UserAgent(issuer).authorize(issuer, request())).status, 503)
       assert.match(String(failed[0]?.message), reason)
       assert.match(lines[0] ?? '', reason)
@@ -127,37 +127,37 @@ describe("a row of an app's own directory", () => {
 })
 
 describe("a row of an app's own users", () => {
-  it('may have null for claims, whole numbers and bigints for ids, and be null', async (t) => {
+  it('may have null for claims, whole numbers and bigints for ids, and be null', async () => {
     for (const id of [42, 0, -7, 12n, '42']) {
       const claims = { given_name: null, name: 'Ada', address: { country: 'GB', region: null }, email: undefined }
-      const { issuer } = await started(t, ROW, answering({ id }, { known: undefined, account: id }))
+      const { issuer } = await started(ROW, answering({ id }, { known: undefined, account: id }))
       const users = answering({ id, username: null, claims })
-      const known = await started(t, ROW, users)
+      const known = await started(ROW, users)
       const form = await codeForm(known.issuer, { scope: 'openid profile address email' })
-      const tokens = await json(await post(`${known.issuer}/token`, { ...form, ...asPublic }))
-      const { sub, name, ...rest } = decodeJwt(tokens.id_token as string)
+      const tokens = await askToken(known.issuer, { ...form, ...asPublic }, {})
+      const { sub, name, ...rest } = decodeJwt(tokens.id_token)
       assert.deepEqual([sub, name, 'given_name' in rest], [String(id), 'Ada', false])
-      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      const headers = { authorization: `Bearer ${tokens.access_token}` }
       const info = await json(await fetch(`${known.issuer}/userinfo`, { headers }))
       assert.deepEqual(info, { sub: String(id), name: 'Ada', address: { country: 'GB' } })
       assert.equal((await (await new UserAgent(issuer).authorize(issuer, request())).logIn()).status, 503)
     }
-    const none = await started(t, ROW, answering(null))
+    const none = await started(ROW, answering(null))
     assert.equal((await (await new UserAgent(none.issuer).authorize(none.issuer, request())).logIn()).status, 403)
-    const noClaims = await started(t, ROW, answering({ ...ada, claims: null }, { account: null }))
+    const noClaims = await started(ROW, answering({ ...ada, claims: null }, { account: null }))
     assert.equal(
       (await (await new UserAgent(noClaims.issuer).authorize(noClaims.issuer, request())).logIn()).status,
       303,
     )
   })
 
-  it('may have bigints and dates in its claims', async (t) => {
+  it('may have bigints and dates in its claims', async () => {
     const claims = { updated_at: 12n, zoneinfo: String(2n ** 64n), big: 2n ** 64n, birthdate: new Date(0), list: [1n] }
-    const { issuer } = await started(t, ROW, answering({ ...ada, claims }), {
+    const { issuer } = await started(ROW, answering({ ...ada, claims }), {
       accessTokenClaims: (user) => ({ tenant: 7n, ...user?.claims }),
     })
-    const tokens = await json(await post(`${issuer}/token`, { ...(await codeForm(issuer)), ...asPublic }))
-    const { tenant, updated_at: at, big, birthdate, list } = decodeJwt(tokens.access_token as string)
+    const tokens = await askToken(issuer, { ...(await codeForm(issuer)), ...asPublic }, {})
+    const { tenant, updated_at: at, big, birthdate, list } = decodeJwt(tokens.access_token)
     assert.deepEqual(
       { tenant, at, big, birthdate, list },
       {
@@ -167,7 +167,7 @@ describe("a row of an app's own users", () => {
     )
   })
 
-  it('has standard claims that go out in their standard form (OIDC Core §5.1), whatever column they come from', async (t) => {
+  it('has standard claims that go out in their standard form (OIDC Core §5.1), whatever column they come from', async () => {
     const at = 1_767_323_045 // 2026-01-02T03:04:05Z
     const localDay = new Date(1990, 4, 6)
     const moment = (text: string) => ({ toJSON: () => text })
@@ -207,16 +207,18 @@ describe("a row of an app's own users", () => {
       [{ birthdate: '1990' }, { birthdate: '1990' }],
       [{ birthdate: new Date(NaN), name: 'Ada' }, { name: 'Ada' }],
     ] as [object, object][]) {
-      const { issuer } = await started(t, ROW, answering({ ...ada, claims }))
-      const tokens = await json(
-        await post(`${issuer}/token`, {
+      const { issuer } = await started(ROW, answering({ ...ada, claims }))
+      const tokens = await askToken(
+        issuer,
+        {
           ...(await codeForm(issuer, { scope: 'openid profile email phone' })),
           ...asPublic,
-        }),
+        },
+        {},
       )
-      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      const headers = { authorization: `Bearer ${tokens.access_token}` }
       assert.deepEqual(await json(await fetch(`${issuer}/userinfo`, { headers })), { sub: ada.id, ...standard })
-      const { updated_at: updated, birthdate } = decodeJwt(tokens.id_token as string)
+      const { updated_at: updated, birthdate } = decodeJwt(tokens.id_token)
       assert.deepEqual(
         { ...(updated !== undefined && { updated_at: updated }), ...(birthdate !== undefined && { birthdate }) },
         Object.fromEntries(Object.entries(standard).filter(([name]) => /^(updated_at|birthdate)$/.test(name))),
@@ -224,7 +226,7 @@ describe("a row of an app's own users", () => {
     }
   })
 
-  it('may be an instance of a class: own columns, getters of the class or its parent, toJSON(), Maps and Sets', async (t) => {
+  it('may be an instance of a class: own columns, getters of the class or its parent, toJSON(), Maps and Sets', async () => {
     class Base {
       get tenant(): string {
         return 'north'
@@ -276,25 +278,22 @@ describe("a row of an app's own users", () => {
       },
     })
     for (const row of [new Entity(), new Model()]) {
-      const { issuer } = await started(t, ROW, answering(row), {
+      const { issuer } = await started(ROW, answering(row), {
         scopes: { roles: ['roles'] },
         accessTokenClaims: (user) => ({ tenant: user?.tenant }),
       })
       const form = await codeForm(issuer, { scope: 'openid profile address roles' })
-      const tokens = await json(await post(`${issuer}/token`, { ...form, ...asPublic }))
-      const { sub, tenant, roles } = decodeJwt(tokens.access_token as string)
+      const tokens = await askToken(issuer, { ...form, ...asPublic }, {})
+      const { sub, tenant, roles } = decodeJwt(tokens.access_token)
       assert.deepEqual({ sub, tenant, roles }, { sub: '42', tenant: 'north', roles: ['admin'] })
-      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      const headers = { authorization: `Bearer ${tokens.access_token}` }
       const info = await json(await fetch(`${issuer}/userinfo`, { headers }))
       assert.deepEqual(info, { sub: '42', name: 'Ada', address: { country: 'GB' }, roles: ['admin'] })
     }
   })
 
-  it('with lists that an access token cannot hold signs in: the longest are left out, and userinfo has them', async (t) => {
-    const warned: string[] = []
-    const hear = ({ message }: Error) => warned.push(message)
-    process.on('warning', hear)
-    t.after(() => process.off('warning', hear))
+  it('with lists that an access token cannot hold signs in: the longest are left out, and userinfo has them', async () => {
+    const said = warnings()
     const many = (length: number, text: string) => Array.from({ length }, (_, i) => `${text}-${i}`)
     for (const [groups, roles, kept] of [
       [many(400, 'a group of some length'), ['admin'], ['roles']],
@@ -302,13 +301,13 @@ describe("a row of an app's own users", () => {
       [many(400, 'a group of some length'), many(500, 'a role of some length'), []],
       [many(200, 'group'), ['admin'], ['groups', 'roles']],
     ] as [string[], string[], string[]][]) {
-      const { issuer } = await started(t, ROW, answering({ ...ada, claims: { groups, roles } }), {
+      const { issuer } = await started(ROW, answering({ ...ada, claims: { groups, roles } }), {
         scopes: { profile: ['groups', 'roles'] },
       })
       for (let i = 0; i < 2; i++) {
         const form = await codeForm(issuer, { scope: 'openid profile' })
-        const tokens = await json(await post(`${issuer}/token`, { ...form, ...asPublic }))
-        const token = tokens.access_token as string
+        const tokens = await askToken(issuer, { ...form, ...asPublic }, {})
+        const token = tokens.access_token
         assert.ok(token.length <= 12_288, `${token.length}`)
         const claims = decodeJwt(token)
         assert.deepEqual(
@@ -319,14 +318,13 @@ describe("a row of an app's own users", () => {
         assert.deepEqual(await json(await fetch(`${issuer}/userinfo`, { headers })), { sub: ada.id, groups, roles })
       }
     }
-    await new Promise((resolve) => setImmediate(resolve))
-    const named = (name: string) =>
-      warned.filter((text) => text.startsWith(`${name} would make an access token longer`))
+    await warned()
+    const named = (name: string) => said.filter((text) => text.startsWith(`${name} would make an access token longer`))
     assert.deepEqual([named('groups').length, named('roles').length], [1, 1])
   })
 
-  it('has its number where the app names the user, too', async (t) => {
-    const { issuer, server } = await started(t, ROW, answering({ id: 42 }))
+  it('has its number where the app names the user, too', async () => {
+    const { issuer, server } = await started(ROW, answering({ id: 42 }))
     await codeForm(issuer)
     for (const id of [42, 42n, '42']) {
       assert.deepEqual(await server.approvals(id), [])
@@ -340,7 +338,7 @@ describe("a row of an app's own users", () => {
     }
   })
 
-  it('that is unknown right after the login, or another, is an error that says so', async (t) => {
+  it('that is unknown right after the login, or another, is an error that says so', async () => {
     for (const [users, reason] of [
       [
         answering(ada, { known: undefined }),
@@ -365,7 +363,7 @@ describe("a row of an app's own users", () => {
       [answering({ ...ada, claims: ['Ada'] }), /claims must be an object of JSON values/],
       [answering({ ...ada, claims: circular }), /received an object with itself/],
     ] as [object, RegExp][]) {
-      const { issuer, failed, lines } = await started(t, ROW, users)
+      const { issuer, failed, lines } = await started(ROW, users)
       const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()
       assert.equal(page.status, 503, String(reason))
       assert.match(String(failed[0]?.message), reason)
@@ -373,9 +371,9 @@ describe("a row of an app's own users", () => {
     }
   })
 
-  it('that was deleted meanwhile signs in again, and its tokens end', async (t) => {
+  it('that was deleted meanwhile signs in again, and its tokens end', async () => {
     let known: User | undefined = ada
-    const { issuer, lines } = await started(t, ROW, {
+    const { issuer, lines } = await started(ROW, {
       authenticate: () => Promise.resolve(ada),
       findUser: () => Promise.resolve(known),
     })
@@ -383,7 +381,7 @@ describe("a row of an app's own users", () => {
     const form = await codeForm(issuer, {}, agent)
     known = undefined
     assert.equal((await agent.authorize(issuer, request())).title, 'Sign in')
-    assert.equal((await json(await post(`${issuer}/token`, { ...form, ...asPublic }))).error, 'invalid_grant')
+    assert.equal((await askToken(issuer, { ...form, ...asPublic }, {})).error, 'invalid_grant')
     assert.match(lines.at(-1) ?? '', /findUser\('KWC6-X7D'\) knows no such user/)
   })
 })
@@ -397,23 +395,12 @@ describe('a store of the app', () => {
     return { ...store, ...own(store) } as OAuthStore
   }
   const tokens = async (store: OAuthStore, failed: unknown[] = []) => {
-    const running = await startServer({
-      store,
-      signingKeys: [{ key: SIGNING_KEY }],
-      onError: (err) => failed.push(err),
-    })
-    try {
-      return (await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB)).status
-    } finally {
-      await running.close()
-    }
+    const { issuer } = await startServer({ store, onError: (err) => failed.push(err) })
+    return (await post(`${issuer}/token`, await codeForm(issuer), AS_WEB)).status
   }
 
-  it('may answer null, digits and bigints, with one warning', async (t) => {
-    const warned: Error[] = []
-    const hear = (warning: Error) => warned.push(warning)
-    process.on('warning', hear)
-    t.after(() => process.off('warning', hear))
+  it('may answer null, digits and bigints, with one warning', async () => {
+    const said = warnings('TOLLGATE_STORE')
     const text = (kind: (value: number) => unknown) => (store: OAuthStore) => ({
       async count(...args: Parameters<OAuthStore['count']>) {
         const { total, endsInMs } = await store.count(...args)
@@ -428,10 +415,9 @@ describe('a store of the app', () => {
     ]) {
       assert.equal(await tokens(using(own)), 200)
     }
-    await new Promise((resolve) => setImmediate(resolve))
-    const said = warned.filter((warning) => 'code' in warning && warning.code === 'TOLLGATE_STORE')
+    await warned()
     assert.equal(said.length, 1)
-    assert.match(String(said[0]?.message), /of the store (answered null|must be a number; received)/)
+    assert.match(said[0] ?? '', /of the store (answered null|must be a number; received)/)
   })
 
   it('that answers nonsense fails with the method in the error, and one without a method throws at start', async () => {

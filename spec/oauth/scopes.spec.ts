@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { type AuthorizationServerOptions, type ClientRegistration, clientDirectory } from '../../lib/oauth'
-import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, json, post, startServer } from './support'
+import { AS_WEB, CLIENTS, type Form, json, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
 const WEB = CLIENTS[0] as ClientRegistration
@@ -15,15 +15,10 @@ const OWN = [
   'language',
 ]
 
-async function started(
-  t: TestContext,
-  options: Partial<AuthorizationServerOptions> = {},
-  web: Partial<ClientRegistration> = {},
-) {
+async function started(options: Partial<AuthorizationServerOptions> = {}, web: Partial<ClientRegistration> = {}) {
   const running = await startServer({ dialect: 'standard', clients: clientDirectory([{ ...WEB, ...web }]), ...options })
-  t.after(() => running.close())
   const { issuer } = running
-  const token = async (form: Form) => json(await post(`${issuer}/token`, form, AS_WEB))
+  const token = async (form: Form) => askToken(issuer, form)
   const signIn = async (more: Form) => token(await codeForm(issuer, more))
   const refused = async (more: Form) =>
     (await new UserAgent(issuer).authorize(issuer, request(more))).params.get('error')
@@ -32,42 +27,42 @@ async function started(
 }
 
 describe('offline_access', () => {
-  it('OIDC Core §11: is listed, granted with a refresh token, and may stand in its refresh', async (t) => {
-    const { token, signIn, metadata } = await started(t)
+  it('OIDC Core §11: is listed, granted with a refresh token, and may stand in its refresh', async () => {
+    const { token, signIn, metadata } = await started()
     const scope = 'openid offline_access'
     const tokens = await signIn({ scope })
     assert.equal(tokens.scope, scope)
-    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
     assert.equal((await token({ ...form, scope })).scope, scope)
     assert.ok(((await metadata()).scopes_supported as string[]).includes('offline_access'))
   })
 
-  it('is left out for an app without refresh tokens, and of the scopes that the app is for', async (t) => {
-    const { signIn, refused } = await started(t, {}, { grants: ['authorization_code'] })
+  it('is left out for an app without refresh tokens, and of the scopes that the app is for', async () => {
+    const { signIn, refused } = await started({}, { grants: ['authorization_code'] })
     assert.equal((await signIn({ scope: 'openid offline_access' })).scope, 'openid')
     assert.equal(await refused({ scope: 'offline_access' }), 'invalid_scope')
-    const few = await started(t, {}, { identityScopes: ['openid'] })
+    const few = await started({}, { identityScopes: ['openid'] })
     assert.equal((await few.signIn({ scope: 'openid offline_access email' })).scope, 'openid offline_access')
-    const none = await started(t, { scopes: { offline_access: false } })
+    const none = await started({ scopes: { offline_access: false } })
     assert.equal((await none.signIn({ scope: 'openid offline_access' })).scope, 'openid')
   })
 })
 
 describe('scope', () => {
-  it('RFC 8414 §2: discovery lists those of the API as well, each once', async (t) => {
-    const { metadata } = await started(t, {}, { scopes: ['notes.read', 'openid', 'notes.read'] })
+  it('RFC 8414 §2: discovery lists those of the API as well, each once', async () => {
+    const { metadata } = await started({}, { scopes: ['notes.read', 'openid', 'notes.read'] })
     const listed = (await metadata()).scopes_supported as string[]
     assert.deepEqual(listed, ['openid', 'profile', 'email', 'address', 'phone', 'offline_access', 'notes.read'])
     const findClient = () => Promise.resolve(undefined)
-    const own = await started(t, { clients: { findClient, scopes: ['a', 'b'] } })
+    const own = await started({ clients: { findClient, scopes: ['a', 'b'] } })
     assert.deepEqual(((await own.metadata()).scopes_supported as string[]).slice(-2), ['a', 'b'])
     assert.ok(
-      !(await (await started(t, { clients: { findClient } })).metadata()).scopes_supported?.toString().includes('tree'),
+      !(await (await started({ clients: { findClient } })).metadata()).scopes_supported?.toString().includes('tree'),
     )
   })
 
-  it('RFC 6749 §3.3: a request that ends with none is invalid_scope, or takes the defaultScope of its app', async (t) => {
-    const plain = await started(t)
+  it('RFC 6749 §3.3: a request that ends with none is invalid_scope, or takes the defaultScope of its app', async () => {
+    const plain = await started()
     for (const scope of ['', ' ', 'notes.delete', 'a b c'])
       assert.equal(await plain.refused({ scope }), 'invalid_scope', scope)
     for (const form of [{}, { scope: 'notes.delete' }, { scope: 'openid' }] as Form[]) {
@@ -76,12 +71,12 @@ describe('scope', () => {
     const pushed = await json(await post(`${plain.issuer}/par`, request({ scope: 'x' }), AS_WEB))
     assert.equal(pushed.error, 'invalid_scope')
 
-    const own = await started(t, {}, { defaultScope: ['openid', 'tree.read'] })
+    const own = await started({}, { defaultScope: ['openid', 'tree.read'] })
     assert.equal((await own.signIn({ scope: '' })).scope, 'openid tree.read')
     assert.equal((await own.signIn({ scope: 'tree.write' })).scope, 'tree.write')
     assert.equal(await own.refused({ scope: 'notes.delete' }), 'invalid_scope', 'what is asked for is no default')
     assert.equal((await own.token({ grant_type: 'client_credentials' })).scope, 'tree.read')
-    const none = await started(t, {}, { scopes: [] })
+    const none = await started({}, { scopes: [] })
     assert.equal(
       (await none.token({ grant_type: 'client_credentials' })).token_type,
       'Bearer',
@@ -89,13 +84,13 @@ describe('scope', () => {
     )
   })
 
-  it('RFC 6749 §5.1: is in each answer where it differs from what was asked', async (t) => {
-    const { signIn, token } = await started(t)
+  it('RFC 6749 §5.1: is in each answer where it differs from what was asked', async () => {
+    const { signIn, token } = await started()
     assert.equal((await signIn({ scope: 'openid tree.read notes.delete' })).scope, 'openid tree.read')
     const { scope } = await token({ grant_type: 'client_credentials', scope: 'tree.read notes.delete openid' })
     assert.equal(scope, 'tree.read')
     const tokens = await signIn({ scope: 'openid tree.read' })
-    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
     assert.equal((await token({ ...form, scope: 'tree.read' })).scope, 'tree.read')
   })
 })
@@ -106,21 +101,21 @@ describe('claims in access tokens', () => {
     findUser: () => Promise.resolve({ id: 'KWC6-X7D', username: 'ada', claims: claims as never, tenant: 't-7' }),
   })
 
-  it('RFC 9068 §2.2.3.1: roles, groups and entitlements of granted scopes stand there', async (t) => {
+  it('RFC 9068 §2.2.3.1: roles, groups and entitlements of granted scopes stand there', async () => {
     const users = ada({ roles: ['editor'], groups: null, secret: 'x', entitlements: ['e'] })
     const scopes = { roles: ['roles', 'groups', 'secret'], other: ['entitlements'] }
-    const { signIn, verifyOf } = await withVerify(t, { users, scopes })
+    const { signIn, verifyOf } = await withVerify({ users, scopes })
     const { access_token: token } = await signIn({ scope: 'openid roles' })
-    const claims = decodeJwt(token as string)
+    const claims = decodeJwt(token)
     assert.deepEqual(
       [claims.roles, claims.groups, claims.secret, claims.entitlements],
       [['editor'], undefined, undefined, undefined],
     )
     assert.deepEqual((await verifyOf(token))?.roles, ['editor'])
-    assert.equal(decodeJwt((await signIn({ scope: 'openid' })).access_token as string).roles, undefined)
+    assert.equal(decodeJwt((await signIn({ scope: 'openid' })).access_token).roles, undefined)
   })
 
-  it('accessTokenClaims() adds others, for users and apps, in both formats, also after a refresh', async (t) => {
+  it('accessTokenClaims() adds others, for users and apps, in both formats, also after a refresh', async () => {
     for (const format of ['jwt', 'opaque'] as const) {
       const seen: unknown[] = []
       const accessTokenClaims: AuthorizationServerOptions['accessTokenClaims'] = async (user, client, scope) => {
@@ -132,13 +127,13 @@ describe('claims in access tokens', () => {
           deep: { a: null, b: 1 },
         }
       }
-      const { signIn, token, verifyOf } = await withVerify(t, {
+      const { signIn, token, verifyOf } = await withVerify({
         users: ada({}),
         accessTokenClaims,
         accessTokens: { format },
       })
       const tokens = await signIn({ scope: 'openid tree.read' })
-      const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+      const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
       for (const issued of [tokens, await token({ ...form, scope: 'tree.read' })]) {
         const claims = await verifyOf(issued.access_token)
         assert.deepEqual([claims?.tenant, claims?.roles, claims?.deep], ['t-7', ['added'], { b: 1 }])
@@ -156,7 +151,7 @@ describe('claims in access tokens', () => {
   const circular: Record<string, unknown> = {}
   circular.itself = circular
 
-  it('that the server sets itself, no object, or a failure is an error that says so; the code stays good', async (t) => {
+  it('that the server sets itself, no object, or a failure is an error that says so; the code stays good', async () => {
     for (const [claims, reason] of [
       [() => ({ exp: 9_999_999_999 }), /accessTokenClaims must return an object of JSON values without exp/],
       [() => ({ sub: 'root' }), /without sub/],
@@ -170,7 +165,7 @@ describe('claims in access tokens', () => {
       const failed: unknown[] = []
       let isBroken = true
       const accessTokenClaims = () => (isBroken ? claims() : undefined)
-      const { issuer, token } = await started(t, { accessTokenClaims, onError: (err) => failed.push(err) })
+      const { issuer, token } = await started({ accessTokenClaims, onError: (err) => failed.push(err) })
       const form = await codeForm(issuer)
       assert.equal((await token(form)).error, 'temporarily_unavailable')
       assert.match(String(failed[0]), reason)
@@ -179,8 +174,8 @@ describe('claims in access tokens', () => {
     }
   })
 
-  async function withVerify(t: TestContext, options: Partial<AuthorizationServerOptions>) {
-    const running = await started(t, { signingKeys: [{ key: SIGNING_KEY }], ...options })
+  async function withVerify(options: Partial<AuthorizationServerOptions>) {
+    const running = await started({ ...options })
     return { ...running, verifyOf: (token: unknown) => running.server.verify(token as string) }
   }
 })
@@ -191,37 +186,37 @@ describe("the service's own grant, scopes and claims", () => {
     return `${JSON.stringify(await metadata())} ${page.text}`
   }
 
-  it('are in the dialect familysearch, and in standard only if they are turned on', async (t) => {
-    const standard = await said(await started(t))
+  it('are in the dialect familysearch, and in standard only if they are turned on', async () => {
+    const standard = await said(await started())
     for (const word of OWN) assert.ok(!standard.includes(word), word)
     for (const options of [{ dialect: 'familysearch' }, { serviceScopes: true }] as const) {
-      const own = await said(await started(t, options))
+      const own = await said(await started(options))
       for (const word of OWN) assert.ok(own.includes(word), word)
     }
-    const without = await said(await started(t, { dialect: 'familysearch', serviceScopes: false }))
+    const without = await said(await started({ dialect: 'familysearch', serviceScopes: false }))
     for (const word of OWN) assert.ok(!without.includes(word), word)
   })
 
-  it('an app without grants has the code grant alone in standard, and what it registers always', async (t) => {
+  it('an app without grants has the code grant alone in standard, and what it registers always', async () => {
     const session = { grant_type: 'unauthenticated_session', ip_address: '192.0.2.1' }
     const web = { ...WEB, grants: undefined }
     const clients = clientDirectory([web, { ...web, clientId: 'guest', grants: ['unauthenticated_session'] }])
-    const standard = await started(t, { clients })
+    const standard = await started({ clients })
     assert.equal((await standard.token(session)).error, 'unauthorized_client')
     assert.equal(typeof (await standard.signIn({})).access_token, 'string')
     const guest = { ...session, client_id: 'guest', client_secret: 'secret' }
     assert.equal((await post(`${standard.issuer}/token`, guest)).status, 200)
     for (const options of [{ dialect: 'familysearch' }, { serviceScopes: true }] as const) {
-      assert.equal(typeof (await (await started(t, { clients, ...options })).token(session)).access_token, 'string')
+      assert.equal(typeof (await (await started({ clients, ...options })).token(session)).access_token, 'string')
     }
   })
 
-  it('gives given_name for the givenName of a directory in either dialect', async (t) => {
-    const { signIn } = await started(t)
-    const claims = decodeJwt((await signIn({ scope: 'openid profile' })).id_token as string)
+  it('gives given_name for the givenName of a directory in either dialect', async () => {
+    const { signIn } = await started()
+    const claims = decodeJwt((await signIn({ scope: 'openid profile' })).id_token)
     assert.deepEqual([claims.given_name, claims.givenName, claims.language], ['Ada', undefined, undefined])
     const both = decodeJwt(
-      (await (await started(t, { serviceScopes: true })).signIn({ scope: 'openid profile' })).id_token as string,
+      (await (await started({ serviceScopes: true })).signIn({ scope: 'openid profile' })).id_token,
     )
     assert.deepEqual([both.given_name, both.givenName, both.language], ['Ada', 'Ada', 'en'])
   })

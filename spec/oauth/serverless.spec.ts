@@ -5,7 +5,7 @@ import type { Express } from 'express'
 import serverless from 'serverless-http'
 import { manualClock } from '../../lib/testing'
 import { type KeyHolder, ath, keyHolder } from './key-holder'
-import { AS_WEB, type Form, type RunningServer, startServer } from './support'
+import { AS_WEB, type Form, type RunningServer, openServer } from './support'
 import { codeForm } from './user-agent'
 
 type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>
@@ -24,7 +24,7 @@ for (const [name, handlerOf] of ADAPTERS) {
     let handler: Handler
     before(async () => {
       ada = await keyHolder(clock)
-      running = await startServer({ clock, registration: { accept: () => ({}) } })
+      running = await openServer({ clock, registration: { accept: () => ({}) } })
       handler = handlerOf(running.app)
     })
     after(() => running.close())

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import {
   type AuthorizationServerOptions,
   type ClientRegistration,
@@ -9,14 +9,11 @@ import {
 } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { generateKeys } from '../support/generate-keys'
-import { AS_WEB, CLIENTS, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
-import { type Page, UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, CLIENTS, SIGNING_KEY, USERS, json, post, startServer, refresh } from './support'
+import { type Page, UserAgent, codeForm, request, tokensFor } from './user-agent'
 
-async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
-  const running = await startServer({ signingKeys: [{ key: SIGNING_KEY }], pages: { terms: false }, ...options })
-  t.after(() => running.close())
-  return running
-}
+const started = (options: Partial<AuthorizationServerOptions> = {}) =>
+  startServer({ pages: { terms: false }, ...options })
 
 /** What the app receives: `code` or an error. The page's title, if the user is at a page. */
 function told({ location, title }: Page): string | undefined {
@@ -26,31 +23,31 @@ function told({ location, title }: Page): string | undefined {
 }
 
 describe('each way to sign in ends at the app:', () => {
-  it('a form that is sent twice at once, or again after its answer', async (t) => {
-    const { issuer } = await started(t)
+  it('a form that is sent twice at once, or again after its answer', async () => {
+    const { issuer } = await started()
     const page = await new UserAgent(issuer).authorize(issuer, request())
     const both = await Promise.all([page.logIn(), page.logIn()])
     assert.deepEqual([...both, await page.logIn()].map(told), ['code', 'code', 'code'])
   })
 
-  it('two tabs at once, each with a login of its own', async (t) => {
-    const { issuer } = await started(t)
+  it('two tabs at once, each with a login of its own', async () => {
+    const { issuer } = await started()
     const agent = new UserAgent(issuer)
     const ask = () => agent.authorize(issuer, request({ prompt: 'login' }))
     const [first, second] = [await ask(), await ask()]
     assert.deepEqual([told(await first.logIn()), told(await second.logIn())], ['code', 'code'])
   })
 
-  it('the terms of a pushed request, accepted twice at once', async (t) => {
-    const { issuer } = await started(t, { pages: {} })
+  it('the terms of a pushed request, accepted twice at once', async () => {
+    const { issuer } = await started({ pages: {} })
     const { request_uri: uri } = await json(await post(`${issuer}/par`, request(), AS_WEB))
     const page = await new UserAgent(issuer).authorize(issuer, { client_id: 'web', request_uri: uri as string })
     const terms = await page.logIn()
     assert.deepEqual((await Promise.all([terms.accept(), terms.accept()])).map(told), ['code', 'code'])
   })
 
-  it('a form while another user is signed in, and terms that another user saw', async (t) => {
-    const { issuer } = await started(t, { pages: {} })
+  it('a form while another user is signed in, and terms that another user saw', async () => {
+    const { issuer } = await started({ pages: {} })
     const agent = new UserAgent(issuer)
     const [first, second] = [await agent.authorize(issuer, request()), await agent.authorize(issuer, request())]
     const terms = await first.logIn()
@@ -61,27 +58,27 @@ describe('each way to sign in ends at the app:', () => {
     assert.equal(told(await (await late.logIn()).accept()), 'code')
   })
 
-  it('a hint of another user, an unreadable one, and one signed by an earlier key', async (t) => {
+  it('a hint of another user, an unreadable one, and one signed by an earlier key', async () => {
     const clock = manualClock()
     const next = { key: generateKeys('rsa').privateKey, kid: 'next', activeFrom: clock.date() + 60_000 }
-    const { issuer, server } = await started(t, { clock, signingKeys: [{ key: SIGNING_KEY, kid: 'old' }, next] })
-    const { id_token: hint } = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
+    const { issuer, server } = await started({ clock, signingKeys: [{ key: SIGNING_KEY, kid: 'old' }, next] })
+    const { id_token: hint } = await tokensFor(issuer)
     const ask = async (more: Record<string, string>, name: string, password: string) => {
       const page = await new UserAgent(issuer).authorize(issuer, request(more))
       return told(await page.logIn(name, password))
     }
     clock.advance(4 * 3_600_000)
-    assert.equal(await ask({ id_token_hint: hint as string }, 'ada', 'analytical engine'), 'code')
-    assert.equal(await ask({ id_token_hint: hint as string }, 'bob', 'builder'), 'login_required')
+    assert.equal(await ask({ id_token_hint: hint }, 'ada', 'analytical engine'), 'code')
+    assert.equal(await ask({ id_token_hint: hint }, 'bob', 'builder'), 'login_required')
     assert.equal(await ask({ id_token_hint: 'x' }, 'bob', 'builder'), 'code')
     const claims = JSON.stringify({ id_token: { sub: { value: 'nobody' } } })
     assert.equal(await ask({ claims }, 'bob', 'builder'), 'login_required')
     server.setSigningKeys([{ key: next.key, kid: 'new' }])
-    assert.equal(await ask({ id_token_hint: hint as string }, 'ada', 'analytical engine'), 'code')
+    assert.equal(await ask({ id_token_hint: hint }, 'ada', 'analytical engine'), 'code')
   })
 
-  it("a request posted by another site, in the user's session", async (t) => {
-    const { issuer } = await started(t)
+  it("a request posted by another site, in the user's session", async () => {
+    const { issuer } = await started()
     const agent = new UserAgent(issuer)
     await (await agent.authorize(issuer, request())).logIn()
     const stranger = new UserAgent(issuer) // browsers send no Lax cookie with such a POST
@@ -94,13 +91,13 @@ describe('each way to sign in ends at the app:', () => {
     assert.deepEqual([out.status, out.response.headers.getSetCookie()], [303, []])
   })
 
-  it('over two servers whose clocks differ, with prompt=login, consent and max_age', async (t) => {
+  it('over two servers whose clocks differ, with prompt=login, consent and max_age', async () => {
     const store = memoryOAuthStore()
     const clocks = [manualClock(), manualClock()] as const
     clocks[1].advance(7_000)
     for (const [first, second] of [clocks, [clocks[1], clocks[0]]] as const) {
-      const a = await started(t, { store, clock: first, pages: {} })
-      const b = await started(t, { store, clock: second, pages: {}, issuer: a.issuer })
+      const a = await started({ store, clock: first, pages: {} })
+      const b = await started({ store, clock: second, pages: {}, issuer: a.issuer })
       const agent = new UserAgent(a.issuer)
       /** The same form, at the other server. */
       const elsewhere = (page: Page, fields: Record<string, string>) =>
@@ -119,19 +116,19 @@ describe('each way to sign in ends at the app:', () => {
     }
   })
 
-  it('a page from before a restart with another generated key', async (t) => {
+  it('a page from before a restart with another generated key', async () => {
     const before = await startServer({ pages: { terms: false } })
     const page = await new UserAgent(before.issuer).authorize(before.issuer, request())
     await before.close()
-    const after = await started(t, { signingKeys: [{ key: generateKeys('rsa').privateKey }] })
+    const after = await started({ signingKeys: [{ key: generateKeys('rsa').privateKey }] })
     const body = new URLSearchParams({ ...page.fields, username: 'ada', password: 'analytical engine' })
     const again = await new UserAgent(after.issuer).request(`${after.issuer}/login`, { method: 'POST', body })
     assert.deepEqual([again.status, again.title], [400, 'Sign in'])
     assert.equal(told(await again.logIn()), 'code')
   })
 
-  it('a page at another name of the host', async (t) => {
-    const { issuer, origin } = await started(t, {})
+  it('a page at another name of the host', async () => {
+    const { issuer, origin } = await started({})
     const { host } = new URL(origin)
     const alias = { host: host.replace('127.0.0.1', 'localhost') }
     const agent = new UserAgent(issuer)
@@ -148,8 +145,8 @@ describe('languages', () => {
   const texts = ([locale = '']: readonly string[]) =>
     locale.startsWith('ar') ? { lang: 'ar', login: 'دخول' } : { lang: locale }
 
-  it('stand on every page: those of ui_locales, else those that the browser accepts', async (t) => {
-    const { issuer } = await started(t, { pages: { texts } })
+  it('stand on every page: those of ui_locales, else those that the browser accepts', async () => {
+    const { issuer } = await started({ pages: { texts } })
     const accepts = { 'accept-language': 'en;q=0.5, ar-EG, x;q=no' }
     const agent = new UserAgent(issuer)
     const open = (query: Record<string, string>) =>
@@ -164,72 +161,61 @@ describe('languages', () => {
 })
 
 describe('signing out', () => {
-  it('ends the grants of that session, those before a second login in it too, and no others', async (t) => {
-    const { issuer, server } = await started(t)
+  it('ends the grants of that session, those before a second login in it too, and no others', async () => {
+    const { issuer, server } = await started()
     const agent = new UserAgent(issuer)
     const grants = [
-      await codeForm(issuer, {}, agent),
-      await codeForm(issuer, { prompt: 'login' }, agent),
-      await codeForm(issuer),
+      await tokensFor(issuer, {}, agent),
+      await tokensFor(issuer, { prompt: 'login' }, agent),
+      await tokensFor(issuer),
     ]
-    const tokens = await Promise.all(grants.map(async (form) => json(await post(`${issuer}/token`, form, AS_WEB))))
     await (await agent.request(`${issuer}/logout`)).submit({ action: 'logout' })
-    const verified = await Promise.all(tokens.map(async (one) => server.verify(one.access_token as string)))
-    assert.deepEqual(
-      verified.map((claims) => claims?.sub),
-      [undefined, undefined, 'KWC6-X7D'],
-    )
-    const refreshed = await Promise.all(
-      tokens.map((one) =>
-        post(`${issuer}/token`, { grant_type: 'refresh_token', refresh_token: one.refresh_token as string }, AS_WEB),
-      ),
-    )
-    assert.deepEqual(
-      refreshed.map(({ status }) => status),
-      [400, 400, 200],
-    )
+    const left = []
+    for (const { access_token: token, refresh_token: next } of grants)
+      left.push([(await server.verify(token))?.sub, (await refresh(issuer, next)).status])
+    assert.deepEqual(left, [
+      [undefined, 400],
+      [undefined, 400],
+      ['KWC6-X7D', 200],
+    ])
   })
 })
 
 describe('server.revokeUser()', () => {
-  it("ends this user's sessions, codes, grants and known devices only; a new login works at once", async (t) => {
-    const { issuer, server } = await started(t, { loginLimits: { perAccount: 1 } })
+  it("ends this user's sessions, codes, grants and known devices only; a new login works at once", async () => {
+    const { issuer, server } = await started({ loginLimits: { perAccount: 1 } })
     const [ada, bob] = [new UserAgent(issuer), new UserAgent(issuer)]
-    const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer, {}, ada), AS_WEB))
+    const tokens = await tokensFor(issuer, {}, ada)
     const code = await codeForm(issuer, {}, ada)
     await (await bob.authorize(issuer, request())).logIn('bob', 'builder')
     await server.revokeUser('KWC6-X7D')
     assert.equal(told(await ada.authorize(issuer, request())), 'Sign in')
     assert.equal(told(await bob.authorize(issuer, request())), 'code')
-    assert.equal(await server.verify(tokens.access_token as string), undefined)
-    const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
-    for (const form of [refresh, code]) assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 400)
+    assert.equal(await server.verify(tokens.access_token), undefined)
+    assert.equal((await refresh(issuer, tokens.refresh_token)).status, 400)
+    assert.equal((await post(`${issuer}/token`, code, AS_WEB)).status, 400)
     const stranger = await new UserAgent(issuer).authorize(issuer, request())
     for (let i = 0; i < 2; i++) await stranger.logIn('ada', 'wrong')
-    assert.equal(
-      (await (await ada.authorize(issuer, request())).logIn()).status,
-      429,
-      'the device is not known any more',
-    )
+    const again = await (await ada.authorize(issuer, request())).logIn()
+    assert.equal(again.status, 429, 'the device is not known any more')
     await assert.rejects(server.revokeUser(undefined as never), /revokeUser\(\): the id of the user must be a text/)
 
-    const other = await started(t)
+    const other = await started()
     await other.server.revokeUser('KWC6-X7D')
-    const fresh = await json(await post(`${other.issuer}/token`, await codeForm(other.issuer), AS_WEB))
-    assert.ok(await other.server.verify(fresh.access_token as string))
-    const next = { grant_type: 'refresh_token', refresh_token: fresh.refresh_token as string }
-    assert.equal((await post(`${other.issuer}/token`, next, AS_WEB)).status, 200)
+    const fresh = await tokensFor(other.issuer)
+    assert.ok(await other.server.verify(fresh.access_token))
+    assert.equal((await refresh(other.issuer, fresh.refresh_token)).status, 200)
   })
 })
 
 describe("an account's tries", () => {
-  it('count for the account, by whatever spelling or alias', async (t) => {
+  it('count for the account, by whatever spelling or alias', async () => {
     const aliases = new Map([
       ['ada@example.org', 'KWC6-X7D'],
       ['ada', 'KWC6-X7D'],
     ])
     const users: UserDirectory = { ...USERS, findAccount: (name) => Promise.resolve(aliases.get(name.toLowerCase())) }
-    const { issuer } = await started(t, { users, loginLimits: { perAccount: 3 } })
+    const { issuer } = await started({ users, loginLimits: { perAccount: 3 } })
     const page = await new UserAgent(issuer).authorize(issuer, request())
     const statuses = []
     for (const name of ['ada', 'Ada@example.org', 'ADA', 'ada@example.org']) {
@@ -238,8 +224,8 @@ describe("an account's tries", () => {
     assert.deepEqual(statuses, [403, 403, 403, 429])
   })
 
-  it('known devices have fifty in all', async (t) => {
-    const { issuer } = await started(t, { loginLimits: { perAccount: 1, perAddress: 1 } })
+  it('known devices have fifty in all', async () => {
+    const { issuer } = await started({ loginLimits: { perAccount: 1, perAddress: 1 } })
     const agents = []
     for (let i = 0; i < 8; i++) {
       const agent = new UserAgent(issuer)
@@ -256,7 +242,7 @@ describe("an account's tries", () => {
 })
 
 describe('a native app', () => {
-  it('registered with http://localhost and a port comes back with another, where it may', async (t) => {
+  it('registered with http://localhost and a port comes back with another, where it may', async () => {
     const app: ClientRegistration = {
       ...(CLIENTS[1] as ClientRegistration),
       redirectUris: ['http://localhost:3000/cb'],
@@ -266,7 +252,7 @@ describe('a native app', () => {
       { ...app, clientId: 'any', anyLocalhostPort: true },
       { ...app, clientId: 'mixed', redirectUris: ['http://localhost:3000/cb', 'com.example.app:/cb'] },
     ]
-    const { issuer } = await started(t, { clients: clientDirectory(apps) })
+    const { issuer } = await started({ clients: clientDirectory(apps) })
     const statuses = []
     for (const { clientId } of apps) {
       const asked = request({ client_id: clientId, redirect_uri: 'http://localhost:49152/cb' })

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
+import express from 'express'
 import { type JSONWebKeySet, createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Keyring } from '../../lib/oauth/keys/keyring'
 import { manualClock } from '../../lib/testing'
+import { requireBearer } from '../../lib'
+import { clientDirectory, userDirectory } from '../../lib/oauth'
+import { serve } from '../support/serve'
 import { startChild } from './processes/spawn'
-import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, CLIENTS, SIGNING_KEY, askToken, json, post, startServer } from './support'
+import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 const NEXT_KEY = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 const HOUR = 3_600_000
@@ -36,24 +40,9 @@ describe('signing keys', () => {
     assert.equal(ring.find('old'), undefined)
   })
 
-  it('are refused at startup where they are wrong, and never shown', () => {
-    const clock = manualClock()
-    const small = generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey
-    const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
-    const publicKey = generateKeyPairSync('ed25519').publicKey
-    assert.throws(() => new Keyring([], clock, HOUR), /signingKeys/)
-    assert.throws(() => new Keyring([{ key: small }], clock, HOUR), /at least 2048 bits; it has 1024/)
-    assert.throws(() => new Keyring([{ key: ec }], clock, HOUR), /RSA, EC P-256 or Ed25519.*ec on secp384r1/)
-    assert.throws(() => new Keyring([{ key: publicKey }], clock, HOUR), /received a public key/)
-    assert.throws(
-      () => new Keyring([{ key: 'hunter2' }], clock, HOUR),
-      (err: Error) => !err.message.includes('hunter2'),
-    )
-    assert.throws(() => new Keyring([{ key: SIGNING_KEY }, { key: SIGNING_KEY }], clock, HOUR), /same kid/)
-    assert.throws(
-      () => new Keyring([{ key: SIGNING_KEY, activeFrom: clock.date() + 1 }], clock, HOUR),
-      /no key is active/,
-    )
+  it('of less than 2,048 bits are refused at startup', () => {
+    const { privateKey: key } = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+    assert.throws(() => new Keyring([{ key }], manualClock(), HOUR), /at least 2048 bits; it has 1024/)
   })
 
   it('rotate without a failed request at requireBearer({ issuer }) in another process', async () => {
@@ -68,10 +57,7 @@ describe('signing keys', () => {
     }
     /** A token issued now, and one issued a while ago. */
     const traffic = async () => {
-      tokens.push(
-        (await json(await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB)))
-          .access_token as string,
-      )
+      tokens.push((await askToken(running.issuer, { grant_type: 'client_credentials' })).access_token)
       for (const token of [tokens.at(-1), tokens.at(-6) ?? tokens[0]]) {
         const response = await fetch(api.origin, { headers: { authorization: `Bearer ${token}` } })
         assert.equal(response.status, 200, `${tokens.length}: ${response.headers.get('www-authenticate')}`)
@@ -93,7 +79,6 @@ describe('signing keys', () => {
       'the old key is gone when its last token is',
     )
     await api.kill()
-    await running.close()
   })
 
   for (const [alg, key] of Object.entries(KEYS)) {
@@ -101,8 +86,8 @@ describe('signing keys', () => {
 
     it(`RFC 7518 §3.1, RFC 8037 §3.1 and OIDC Core §3.1.3.6: ${alg} signs every token, and is published`, async () => {
       const running = await startServer({ signingKeys: [{ key }] })
-      const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB))
-      const [access, id] = [tokens.access_token as string, tokens.id_token as string]
+      const tokens = await tokensFor(running.issuer)
+      const [access, id] = [tokens.access_token, tokens.id_token]
       const keys = createLocalJWKSet((await json(await fetch(`${running.issuer}/jwks`))) as unknown as JSONWebKeySet)
       for (const token of [access, id]) {
         const { protectedHeader } = await jwtVerify(token, keys, { issuer: running.issuer })
@@ -119,7 +104,6 @@ describe('signing keys', () => {
         fetch(`${running.issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })
       assert.equal((await call(access)).status, 200)
       assert.equal((await call(`${header}.${payload}.${forged.toString('base64url')}`)).status, 401)
-      await running.close()
     })
 
     it(`requireBearer({ issuer }) in another process takes ${alg}, also when RS256 gave way to it`, async () => {
@@ -129,9 +113,9 @@ describe('signing keys', () => {
       const api = await startChild('resource', { issuer: running.issuer, date: clock.date() })
       const call = async () => {
         const form = { grant_type: 'client_credentials' }
-        const { access_token: token } = await json(await post(`${running.issuer}/token`, form, AS_WEB))
-        const headers = { authorization: `Bearer ${token as string}` }
-        return [decodeProtectedHeader(token as string).alg, (await fetch(api.origin, { headers })).status]
+        const { access_token: token } = await askToken(running.issuer, form)
+        const headers = { authorization: `Bearer ${token}` }
+        return [decodeProtectedHeader(token).alg, (await fetch(api.origin, { headers })).status]
       }
       assert.deepEqual(await call(), ['RS256', 200])
       running.server.setSigningKeys([old, { key, kid: 'new', activeFrom: clock.date() + HOUR }])
@@ -139,7 +123,6 @@ describe('signing keys', () => {
       await fetch(`${api.origin}/advance/${HOUR}`, { method: 'POST' })
       assert.deepEqual(await call(), [alg, 200])
       await api.kill()
-      await running.close()
     })
   }
 
@@ -148,17 +131,14 @@ describe('signing keys', () => {
     const running = await startServer({ clock, signingKeys: [{ key: SIGNING_KEY }] })
     const api = await startChild('resource', { issuer: running.issuer, date: clock.date() })
     const call = async () => {
-      const { access_token: token } = await json(
-        await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB),
-      )
-      return (await fetch(api.origin, { headers: { authorization: `Bearer ${token as string}` } })).status
+      const { access_token: token } = await askToken(running.issuer, { grant_type: 'client_credentials' })
+      return (await fetch(api.origin, { headers: { authorization: `Bearer ${token}` } })).status
     }
     assert.equal(await call(), 200)
     running.server.setSigningKeys([{ key: NEXT_KEY }])
     await fetch(`${api.origin}/advance/10000`, { method: 'POST' })
     assert.equal(await call(), 200)
     await api.kill()
-    await running.close()
   })
 
   it('a login page that was open during the rotation can still be sent', async () => {
@@ -166,6 +146,66 @@ describe('signing keys', () => {
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request())
     running.server.setSigningKeys([{ key: SIGNING_KEY }, { key: NEXT_KEY, activeFrom: Date.now() - 1 }])
     assert.equal((await page.logIn()).title, 'Terms of access')
-    await running.close()
+  })
+})
+
+/** Sizes around a limit: some tokens fit, and some do not. */
+const around = (size: number) => Array.from({ length: 9 }, (_, i) => size + (i - 4) * 150)
+
+describe('a token that the server issues is one that it takes; a longer one is invalid_scope:', () => {
+  const web = CLIENTS[0] as (typeof CLIENTS)[0]
+  const service = { grant_type: 'client_credentials' }
+
+  it('an access token with many scopes, at introspection, userinfo, revocation and requireBearer()', async () => {
+    const scopes = Array.from({ length: 1_200 }, (_, i) => `s${i}`.padEnd(9, '-'))
+    const { issuer, server } = await startServer({ clients: clientDirectory([{ ...web, scopes }]) })
+    const check = requireBearer({ issuer, audience: issuer, verify: server.verify })
+    const api = await serve(express().use(check, (_req, res) => void res.end()))
+    const seen = []
+    for (const size of around(8_600)) {
+      const form = { ...service, scope: scopes.slice(0, size / 10).join(' ') }
+      const { access_token: token, error } = await askToken(issuer, form)
+      seen.push(error ?? 'token')
+      if (typeof token !== 'string') continue
+      const authorization = `Bearer ${token}`
+      assert.equal((await fetch(api.url, { headers: { authorization } })).status, 200, `${token.length}`)
+      assert.equal((await json(await post(`${issuer}/introspect`, { token }, AS_WEB))).active, true)
+      await post(`${issuer}/revoke`, { token }, AS_WEB)
+      assert.equal((await fetch(api.url, { headers: { authorization } })).status, 401)
+    }
+    assert.deepEqual([...new Set(seen)], ['token', 'invalid_scope'])
+  })
+
+  it('an access token for many audiences', async () => {
+    const audiences = Array.from({ length: 180 }, (_, i) => `https://a${i}.test/`.padEnd(97, 'x'))
+    const { issuer, server } = await startServer({ clients: clientDirectory([{ ...web, audiences }]) })
+    const seen = []
+    for (const size of around(8_700)) {
+      const body = new URLSearchParams(service)
+      for (const one of audiences.slice(0, size / 100)) body.append('resource', one)
+      const response = await fetch(`${issuer}/token`, { method: 'POST', body, headers: AS_WEB })
+      const { access_token: token, error } = await json(response)
+      seen.push(error ?? 'token')
+      if (token !== undefined) assert.notEqual(await server.verify(token as string), undefined)
+    }
+    assert.deepEqual([...new Set(seen)], ['token', 'invalid_scope'])
+  })
+
+  it('an id_token with a long claim, as the hint of a logout', async () => {
+    const seen = []
+    for (const size of around(45_500)) {
+      const claims = { picture: `data:${'x'.repeat(size)}` }
+      const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims }
+      const { issuer } = await startServer({ users: userDirectory([ada], { cost: 10 }) })
+      const agent = new UserAgent(issuer)
+      const form = await codeForm(issuer, { scope: 'openid profile' }, agent)
+      const { id_token: hint, error } = await askToken(issuer, form)
+      seen.push(error ?? 'token')
+      if (hint === undefined) continue
+      const body = new URLSearchParams({ id_token_hint: hint })
+      await agent.request(`${issuer}/logout`, { method: 'POST', body })
+      assert.equal(agent.hasSession, false, `${hint.length}`)
+    }
+    assert.deepEqual([...new Set(seen)], ['token', 'invalid_scope'])
   })
 })

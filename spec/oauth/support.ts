@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type KeyObject, createPrivateKey, createPublicKey } from 'node:crypto'
 import { type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { after, before } from 'node:test'
 import express from 'express'
 import {
   type AuthorizationServer,
@@ -84,11 +85,53 @@ export interface RunningServer {
 }
 
 /**
- * A listening server, with defaults for every option that a spec does not set.
+ * A listening server with defaults for every option that a spec does not set, until the test that it is called in is done.
  *
  * @param first middleware before the server, such as CORS
  */
 export async function startServer(
+  options: Partial<AuthorizationServerOptions> = {},
+  first?: express.RequestHandler,
+): Promise<RunningServer> {
+  const running = await openServer(options, first)
+  after(() => running.close())
+  return running
+}
+
+/**
+ * The same for the suite or the file that it is called in. Its specs and later hooks may read it.
+ *
+ * @param options or what makes them before the specs run
+ */
+export function serverOfSuite(
+  options: Partial<AuthorizationServerOptions> | (() => MaybePromise<Partial<AuthorizationServerOptions>>) = {},
+): RunningServer {
+  let running: RunningServer
+  before(async () => {
+    running = await openServer(typeof options === 'function' ? await options() : options)
+  })
+  after(() => running.close())
+  return {
+    get issuer() {
+      return running.issuer
+    },
+    get origin() {
+      return running.origin
+    },
+    get server() {
+      return running.server
+    },
+    get app() {
+      return running.app
+    },
+    close: () => running.close(),
+  }
+}
+
+type MaybePromise<Value> = Value | Promise<Value>
+
+/** The same until it is closed: for hooks, and for processes of their own. */
+export async function openServer(
   options: Partial<AuthorizationServerOptions> = {},
   first?: express.RequestHandler,
 ): Promise<RunningServer> {
@@ -130,6 +173,33 @@ export const AS_WEB = { authorization: `Basic ${Buffer.from('web:secret').toStri
 
 export async function json(response: Response): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>
+}
+
+/** What the token endpoint answers: tokens, or an error. */
+export interface Tokens {
+  readonly access_token: string
+  readonly refresh_token: string
+  readonly id_token: string
+  readonly token_type: string
+  readonly expires_in: number
+  readonly scope: string
+  readonly error: string
+}
+
+/** Asks the token endpoint, as `web` unless told otherwise. */
+export async function askToken(issuer: string, form: Form, headers: Form = AS_WEB): Promise<Tokens> {
+  return (await (await post(`${issuer}/token`, form, headers)).json()) as Tokens
+}
+
+/** Uses a refresh token, as `web` unless told otherwise. */
+export function refresh(issuer: string, token: string, more: Form = {}, headers: Form = AS_WEB): Promise<Response> {
+  return post(`${issuer}/token`, { grant_type: 'refresh_token', refresh_token: token, ...more }, headers)
+}
+
+/** Registers an app, or sends other JSON. */
+export function postJson(url: string, body: unknown, headers: Form = {}, method = 'POST'): Promise<Response> {
+  const sent = { 'content-type': 'application/json', ...headers }
+  return fetch(url, { method, headers: sent, ...(body !== undefined && { body: JSON.stringify(body) }) })
 }
 
 /** The keys that `npm test` made for all files. New ones if a file runs alone. */

@@ -1,4 +1,4 @@
-import { CHALLENGE, type Form, VERIFIER } from './support'
+import { CHALLENGE, type Form, type Tokens, VERIFIER, askToken } from './support'
 
 /** A browser in a person's hands: keeps cookies, submits forms, and follows no redirect by itself. */
 export class UserAgent {
@@ -132,6 +132,11 @@ export async function codeForm(
   if (code === null) throw new Error(`no code: ${page.location}`)
   const redirectUri = more.redirect_uri ?? 'https://client.test/cb'
   return { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: VERIFIER }
+}
+
+/** The tokens of `web` for Ada, through login and terms. */
+export async function tokensFor(issuer: string, more: Form = {}, agent = new UserAgent(issuer)): Promise<Tokens> {
+  return askToken(issuer, await codeForm(issuer, more, agent))
 }
 
 function unescaped(text: string): string {

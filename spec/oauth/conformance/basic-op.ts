@@ -1,9 +1,9 @@
 // OpenID Connect's Basic OP profile, a spec for each module of its certification plan and named after it.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { manualClock } from '../../../lib/testing'
 import { clientDirectory } from '../../../lib/oauth'
-import { type Form, type RunningServer, VERIFIER, CHALLENGE, json, post, startServer } from '../support'
+import { type Form, VERIFIER, CHALLENGE, json, post, serverOfSuite } from '../support'
 import { CLIENTS, RelyingParty, USERS, tokenError } from './relying-party'
 import { USER_CLAIMS } from '../user-claims'
 
@@ -20,11 +20,7 @@ const SCOPES = {
 
 describe('oidcc-basic-certification-test-plan', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
 
   const party = (client = 0) => new RelyingParty(running, clock, CLIENTS[client])
   /** A request with these parameters ends with tokens. */

@@ -5,9 +5,8 @@ import { createPublicKey } from 'node:crypto'
 import { json, startServer } from '../support'
 
 describe('oidcc-config-certification-test-plan', () => {
-  it('oidcc-discovery-endpoint-verification', async (t) => {
+  it('oidcc-discovery-endpoint-verification', async () => {
     const running = await startServer()
-    t.after(() => running.close())
     const response = await fetch(`${running.issuer}/.well-known/openid-configuration`)
     assert.equal(response.status, 200)
     assert.match(response.headers.get('content-type') ?? '', /^application\/json/)

@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose'
 import { clientDirectory } from '../../../lib/oauth'
 import { manualClock } from '../../../lib/testing'
 import { type KeyHolder, keyHolder } from '../key-holder'
-import { type Form, type RunningServer, VERIFIER, json, startServer } from '../support'
+import { type Form, type RunningServer, VERIFIER, json, openServer } from '../support'
 import type { Page } from '../user-agent'
 import { CLIENTS, FapiParty } from './fapi-party'
 import { USERS, tokenError } from './relying-party'
@@ -23,7 +23,7 @@ describe('fapi2-security-profile-final-test-plan', () => {
   let mallory: KeyHolder
   before(async () => {
     ;[ada, mallory] = [await keyHolder(clock), await keyHolder(clock)]
-    running = await startServer({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
+    running = await openServer({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
   })
   after(() => running.close())
 

@@ -1,20 +1,16 @@
 // OpenID Connect RP-Initiated Logout 1.0, a spec for each module of its certification plan and named after it.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { clientDirectory } from '../../../lib/oauth'
 import { manualClock } from '../../../lib/testing'
-import { type Form, type RunningServer, json, startServer } from '../support'
+import { type Form, json, serverOfSuite } from '../support'
 import { CLIENTS, RelyingParty, USERS } from './relying-party'
 
 const POST_LOGOUT = CLIENTS[0]?.postLogoutRedirectUris?.[0] as string
 
 describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    running = await startServer({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
 
   /** Signs in, sends the user to the logout endpoint, and returns the page and whether the user is still signed in. */
   async function logout(params: (hint: string) => Form) {

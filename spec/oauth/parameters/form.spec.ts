@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { type TestContext, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { RequestHandler } from 'express'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
 import { AS_WEB, type Form, type RunningServer, json, post, startServer } from '../support'
-import { UserAgent, codeForm, request } from '../user-agent'
+import { UserAgent, request, tokensFor } from '../user-agent'
 
 const every = { type: () => true }
 
@@ -21,7 +21,7 @@ for (const [version, express] of EXPRESS_VERSIONS) {
     ],
   ] as const) {
     describe(`a body that ${name} of ${version} has read`, () => {
-      const started = async (t: TestContext): Promise<RunningServer> => {
+      const started = async (): Promise<RunningServer> => {
         const read: RequestHandler = (req, res, next) => {
           const [first, second] = [parser].flat() as RequestHandler[]
           void first?.(req, res, (err?: unknown) => {
@@ -29,15 +29,13 @@ for (const [version, express] of EXPRESS_VERSIONS) {
             else void second(req, res, next)
           })
         }
-        const running = await startServer({ registration: { accept: () => ({}) } }, read)
-        t.after(() => running.close())
-        return running
+        return startServer({ registration: { accept: () => ({}) } }, read)
       }
 
-      it('signs a user in: pages, tokens, userinfo, introspection, revocation, logout', async (t) => {
-        const { issuer } = await started(t)
-        const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
-        const token = tokens.access_token as string
+      it('signs a user in: pages, tokens, userinfo, introspection, revocation, logout', async () => {
+        const { issuer } = await started()
+        const tokens = await tokensFor(issuer)
+        const token = tokens.access_token
         assert.equal((await json(await post(`${issuer}/userinfo`, { access_token: token }))).sub, 'KWC6-X7D')
         const isActive = async () => (await json(await post(`${issuer}/introspect`, { token }, AS_WEB))).active
         assert.equal(await isActive(), true)
@@ -50,16 +48,16 @@ for (const [version, express] of EXPRESS_VERSIONS) {
         assert.equal(out.title, 'You are signed out')
       })
 
-      it('pushes a request, with every character of its state', async (t) => {
-        const { issuer } = await started(t)
+      it('pushes a request, with every character of its state', async () => {
+        const { issuer } = await started()
         const state = `ä\u{1F511}+%&="'`
         const { request_uri: uri } = await json(await post(`${issuer}/par`, request({ state }), AS_WEB))
         const page = await new UserAgent(issuer).authorize(issuer, { client_id: 'web', request_uri: uri as string })
         assert.equal((await (await page.logIn()).finish()).params.get('state'), state)
       })
 
-      it('registers an app, and replaces its registration', async (t) => {
-        const { issuer } = await started(t)
+      it('registers an app, and replaces its registration', async () => {
+        const { issuer } = await started()
         const headers: Form = { 'content-type': 'application/json' }
         const send = async (url: string, method: string, body: object, more: Form = {}) =>
           json(await fetch(url, { method, headers: { ...headers, ...more }, body: JSON.stringify(body) }))
@@ -72,8 +70,8 @@ for (const [version, express] of EXPRESS_VERSIONS) {
         assert.equal(changed.client_name, 'B')
       })
 
-      it('is as strict: repeated parameters, another type, nothing, too much, and no JSON object are 4xx', async (t) => {
-        const { issuer } = await started(t)
+      it('is as strict: repeated parameters, another type, nothing, too much, and no JSON object are 4xx', async () => {
+        const { issuer } = await started()
         const send = async (path: string, type: string, body: string) => {
           const headers = { ...AS_WEB, 'content-type': type }
           const response = await fetch(issuer + path, { method: 'POST', headers, body })
