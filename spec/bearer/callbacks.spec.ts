@@ -129,7 +129,7 @@ describe('requireBearer() and a function that throws', () => {
 
 /** As a promise of zone.js, which replaces the global one: it is no instance of the native Promise. */
 function foreign<Value>(value: Value): Promise<Value> {
-  const promised = new Promise<Value>((resolve) => setImmediate(resolve, value))
+  const promised = setImmediate(value)
   return { then: promised.then.bind(promised) } as Promise<Value>
 }
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { AggregationTemporality, InMemoryMetricExporter } from '@opentelemetry/sdk-metrics'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { type OAuthLoginMessage, type OAuthRefusedMessage, memoryOAuthStore } from '../../lib/oauth'
 import { authorizationMetrics } from '../../lib/opentelemetry'
 import { AS_WEB, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
-import { published } from '../support/heard'
+import { heard } from '../support/heard'
 
 const reportOn = (text: string) => /please say: ([\w]+), ([2-9A-Z]{4}-[2-9A-Z]{4})</.exec(text)?.slice(1)
 
 describe('errors that a person can report', () => {
   it('an error page says the code and a short id, which the channel says, too', async () => {
-    const refused = published('oauth-refused')
+    const refused = heard({ after }, 'oauth-refused')
     const running = await startServer()
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ client_id: 'nobody' }))
     const [code, id] = reportOn(page.text) ?? []
@@ -25,7 +25,7 @@ describe('errors that a person can report', () => {
   })
 
   it('while the store is away, the page, onError and the channel say one id', async () => {
-    const refused = published('oauth-refused')
+    const refused = heard({ after }, 'oauth-refused')
     const store = { ...memoryOAuthStore(), get: () => Promise.reject(new Error('the store is away')) }
     const told: [unknown, string][] = []
     const onError = (err: unknown, _req: unknown, { id }: OAuthRefusedMessage) => void told.push([err, id])
@@ -45,7 +45,7 @@ describe('errors that a person can report', () => {
   })
 
   it('what is sent to the app, and JSON, is published under an id as well', async () => {
-    const refused = published('oauth-refused')
+    const refused = heard({ after }, 'oauth-refused')
     const running = await startServer()
     const agent = new UserAgent(running.issuer)
     await agent.authorize(running.issuer, request({ prompt: 'none' }))
@@ -67,7 +67,7 @@ describe('diagnostics channels', () => {
     const stop = authorizationMetrics(provider.getMeter('express-tollgate'))
     t.after(() => provider.shutdown())
     const [logins, tokens, revoked] = ['oauth-login', 'oauth-token-issued', 'oauth-revoked'].map((name) =>
-      published(name),
+      heard({ after }, name),
     )
     const running = await startServer({ loginLimits: { perAccount: 2 } })
     const agent = new UserAgent(running.issuer)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 import { type AuthorizationServer, authorizationServer, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { type Listening, listen } from '../support/serve'
-import { warned, warnings } from '../support/heard'
+import { warned } from '../support/heard'
 import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, USERS, json, post, postJson, startServer } from './support'
 import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
@@ -108,19 +109,19 @@ const PUBLIC = http('ident.example.org 8.8.8.8 172.32.0.1 localhost.example.org 
 
 describe('an http issuer', () => {
   it('is taken on this machine, *.localhost included, and anywhere with allowHttp, without a word', async () => {
-    const said = warnings()
+    const said = warned({ after })
     for (const issuer of HERE) make(issuer)
     for (const issuer of [...INNER, ...PUBLIC]) make(issuer, { allowHttp: true })
-    await warned()
+    await setImmediate()
     assert.deepEqual(said, [])
   })
 
   it('is refused on the public Internet, and taken on a local network with one warning', async () => {
-    const said = warnings()
+    const said = warned({ after })
     for (const issuer of PUBLIC)
       assert.throws(() => make(issuer), /issuer must be an https URL .* allowHttp: true/, issuer)
     for (const issuer of INNER) make(issuer)
-    await warned()
+    await setImmediate()
     assert.equal(said.length, 1)
     assert.match(said[0] ?? '', /the issuer http:\/\/auth:3000 is http on a local network.*allowHttp: true/)
   })

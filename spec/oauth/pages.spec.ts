@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { type AuthorizationServerOptions, type Client, type OAuthLoginMessage, type User } from '../../lib/oauth'
-import { published } from '../support/heard'
+import { heard } from '../support/heard'
 import { type RunningServer, json, postJson, startServer } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
@@ -64,12 +64,12 @@ describe('authenticate() that refuses a user', () => {
   })
 
   it('counts as an attempt, and is told as refused', async () => {
-    const heard = published<OAuthLoginMessage>('oauth-login')
+    const told = heard<OAuthLoginMessage>({ after }, 'oauth-login')
     const users = answering(() => ({ refused: 'No' }))
     const login = await page({ users, loginLimits: { perAccount: 2 } })
     for (let i = 0; i < 3; i++) await login.logIn()
     assert.deepEqual(
-      heard.map(({ outcome }) => outcome),
+      told.map(({ outcome }) => outcome),
       ['refused', 'refused', 'locked'],
     )
   })
@@ -99,14 +99,14 @@ describe('links on the login page', () => {
 
 describe('express-tollgate:oauth-login', () => {
   it('has account and network, the same hash for the same text, or plain where the app asks', async () => {
-    const heard = published<OAuthLoginMessage>('oauth-login')
+    const told = heard<OAuthLoginMessage>({ after }, 'oauth-login')
     for (const loginEvents of [undefined, 'plain'] as const) {
       const login = await page({ loginEvents })
       await login.logIn('Ada', 'wrong')
       await login.logIn('Ada', 'wrong')
       await login.logIn('bob', 'builder')
     }
-    const [a, b, c, ...plain] = heard
+    const [a, b, c, ...plain] = told
     assert.ok(a && b && c)
     assert.deepEqual([a.account === b.account, a.account === c.account, a.address === c.address], [true, false, true])
     assert.doesNotMatch(JSON.stringify([a, b, c]), /Ada|bob|127\.0\.0\.1/)

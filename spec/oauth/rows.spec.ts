@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT, decodeJwt } from 'jose'
 import type { AuthorizationServerOptions, ClientRow, OAuthStore, User } from '../../lib/oauth'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { AS_WEB, USERS, json, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
-import { warned, warnings } from '../support/heard'
+import { warned } from '../support/heard'
 
 /** The answers of a database: each column without a value is null. */
 const ROW = {
@@ -293,7 +294,7 @@ describe("a row of an app's own users", () => {
   })
 
   it('with lists that an access token cannot hold signs in: the longest are left out, and userinfo has them', async () => {
-    const said = warnings()
+    const said = warned({ after })
     const many = (length: number, text: string) => Array.from({ length }, (_, i) => `${text}-${i}`)
     for (const [groups, roles, kept] of [
       [many(400, 'a group of some length'), ['admin'], ['roles']],
@@ -318,7 +319,7 @@ describe("a row of an app's own users", () => {
         assert.deepEqual(await json(await fetch(`${issuer}/userinfo`, { headers })), { sub: ada.id, groups, roles })
       }
     }
-    await warned()
+    await setImmediate()
     const named = (name: string) => said.filter((text) => text.startsWith(`${name} would make an access token longer`))
     assert.deepEqual([named('groups').length, named('roles').length], [1, 1])
   })
@@ -400,7 +401,7 @@ describe('a store of the app', () => {
   }
 
   it('may answer null, digits and bigints, with one warning', async () => {
-    const said = warnings('TOLLGATE_STORE')
+    const said = warned({ after }, 'TOLLGATE_STORE')
     const text = (kind: (value: number) => unknown) => (store: OAuthStore) => ({
       async count(...args: Parameters<OAuthStore['count']>) {
         const { total, endsInMs } = await store.count(...args)
@@ -415,7 +416,7 @@ describe('a store of the app', () => {
     ]) {
       assert.equal(await tokens(using(own)), 200)
     }
-    await warned()
+    await setImmediate()
     assert.equal(said.length, 1)
     assert.match(said[0] ?? '', /of the store (answered null|must be a number; received)/)
   })

@@ -108,7 +108,7 @@ describe('redisRevocations()', async () => {
     void there.ready().then(() => (isReady = true))
     await here.ready()
     await until(() => isReady || clock.advance(100)) // the first read may fail on a busy machine
-    await new Promise(setImmediate)
+    await setImmediate()
     await here.revokeToken(issuer, 'elsewhere')
     await here.revokeSubject(issuer, 'turing')
     await here.revokeClient(issuer, 'elsewhere')
