@@ -137,7 +137,7 @@ describe('an app that registered itself', () => {
       await agent.authorize(issuer, asked(clientId, { code_challenge: '', code_challenge_method: '' })),
       await (await agent.authorize(issuer, asked(clientId))).submit({ action: 'cancel' }),
       await agent.request(
-        `${issuer}/logout?${new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: 'https://stranger.test/bye' }).toString()}`,
+        `${issuer}/logout?${new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: 'https://stranger.test/bye', state: 's' }).toString()}`,
       ),
     ]
     for (const page of pages) {
