@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { budgetOf } from '../../../lib'
+import express, { type Response } from 'express'
+import { budgetOf, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
 import { type Handling, heldApi } from '../../support/held-api'
+import { connected, serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 describe('throttle() and the requests of a subject that run at once', () => {
@@ -31,6 +34,48 @@ describe('throttle() and the requests of a subject that run at once', () => {
     const { burst, teachQuick } = await heldApi(t)
     for (const path of ['/a', '/b', '/c']) await teachQuick(path)
     assert.equal((await burst(15, '/a')) + (await burst(15, '/b')) + (await burst(15, '/c')), 32)
+  })
+})
+
+describe('throttle() and a request that the app destroys in the turn in which it was let in', () => {
+  it('frees its place', async (t) => {
+    const running: Response[] = []
+    const arrived: Response[] = []
+    const app = express().use((_req, res, next) => {
+      arrived.push(res)
+      next()
+    })
+    const clock = manualClock(Date.UTC(2026, 0, 1))
+    app.use(throttle({ subject: () => 'ada', limitMs: 2_000, windowMs: 3_600_000, concurrency: 2, clock }))
+    app.get('/charge/:ms', (req, res) => {
+      budgetOf(req).charge(Number(req.params.ms))
+      res.end()
+    })
+    app.use((req, res) => {
+      if (req.query.held === undefined) {
+        budgetOf(req).charge(10)
+        return void res.end()
+      }
+      running.push(res)
+      if (running.length === 2) arrived.at(-1)?.destroy()
+    })
+    const { get, port } = await serve(app)
+    const ask = async (path: string) => {
+      const count = arrived.length + 1
+      const socket = await connected(t, port)
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await until(() => arrived.length === count)
+    }
+    for (let i = 0; i < 8; i++) await get('/work') // at 10 ms
+    await get('/charge/915')
+    await ask('/unknown?held') // its price is half of the limit, so 5 ms are left
+    await ask('/work?held')
+    await ask('/work?held')
+    assert.equal(running.length, 1)
+    running[0]?.end()
+    await until(() => running.length === 2)
+    await ask('/work?held')
+    assert.equal(running.length, 3)
   })
 })
 
