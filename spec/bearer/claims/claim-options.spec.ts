@@ -106,6 +106,15 @@ describe('requireBearer({ requiredClaims }) with values', () => {
   })
 })
 
+describe('requireBearer({ clockToleranceSec })', () => {
+  it('takes a token that its issuer made so far ahead of this clock', async () => {
+    const ask = await asking({ clockToleranceSec: 60, maxTokenAgeSec: 300 })
+    const now = Math.floor(Date.now() / 1_000)
+    assert.deepEqual(await ask({ iat: now + 30, nbf: now + 30 }), ADA)
+    assert.deepEqual(await ask({ iat: now + 3_600 }), [401, 'issued_at'])
+  })
+})
+
 describe('requireBearer({ timesAsText })', () => {
   const text = (offsetSec: number) => String(Math.floor(Date.now() / 1_000) + offsetSec)
 

@@ -288,6 +288,16 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       clock.setDate(NOW * 1_000)
     })
 
+    it('knows a used proof for as long as its nonce is taken (§11.1)', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      const nonce = (await ask(await proof())).headers.get('dpop-nonce')
+      const [used, unused] = [await proof({ nonce }), await proof({ nonce })]
+      assert.equal((await ask(used)).status, 200)
+      clock.advance(119_000)
+      assert.deepEqual([(await ask(used)).status, (await ask(unused)).status], [401, 200])
+      clock.setDate(NOW * 1_000)
+    })
+
     it('takes a proof with the nonce of now whatever the client’s clock says, and once (§4.3, check 11)', async () => {
       const { ask, proof } = await api({ nonceSecret })
       for (const iat of [NOW - 86_400, NOW + 86_400, 0]) {
