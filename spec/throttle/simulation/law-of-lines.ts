@@ -11,6 +11,8 @@ import type { Work } from './work'
 const LOOK_US = 25_000
 
 interface Fits {
+  /** A request that was let in, and comes back since an inner window had no room, waits anew. */
+  readonly joinedAt: number
   readonly since: number
   readonly mostUs: number
 }
@@ -76,13 +78,15 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
       .reduce((n, { endedAt }) => n + (endedAt > lately && endedAt < Infinity ? 1 : 0), 0)
     const isTight = sim.mode === 'two' || running + ended + 1 > places
     const mostUs = isTight || first.priceUs > free ? idle + GRACE_US + TICK_US : idle
-    const { since, mostUs: before } = fits.get(first) ?? { since: sim.loop.now, mostUs: 0 }
+    const { joinedAt } = first
+    const known = fits.get(first)
+    const { since, mostUs: before } = known?.joinedAt === joinedAt ? known : { since: sim.loop.now, mostUs: 0 }
     if (othersWereServed(sim, laws, work, process)) {
       fits.delete(first)
       continue
     }
     const most = Math.max(before, mostUs)
-    fits.set(first, { since, mostUs: most })
+    fits.set(first, { joinedAt, since, mostUs: most })
     if (sim.loop.now - since > most && sim.loop.now - work.startOf(number) > most) {
       const seen = { since, price: first.priceUs, free, places, running, isLone, used, held, ahead, ended }
       sim.found('nobody waits who fits', { ...seen, limitUs, process: process.id, strain })
