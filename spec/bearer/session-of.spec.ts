@@ -31,7 +31,8 @@ describe('sessionOf()', () => {
   })
 
   it('throws where no requireBearer() ran, and says what to mount', async () => {
-    const message = 'TypeError: sessionOf(req) found no session in the request: mount requireBearer() before this handler'
+    const message =
+      'TypeError: sessionOf(req) found no session in the request: mount requireBearer() before this handler'
     assert.equal(await (await asking(through))(), addressed('TOLLGATE_USAGE', message))
   })
 

@@ -25,7 +25,15 @@ export function reportFor({
   return {
     ...{ account: { subject, id, phase, stored: 0, terms }, ends, seq: 1, past: 'known' },
     ...{ used: 0, held: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, runsForUs: 0 },
-    ...{ neededUs: 0, count: 0, firstNeededUs: 0, askedAheadUs: 0, askedAheadPlaces: 0, limit: 1_000_000, concurrency: 32 },
+    ...{
+      neededUs: 0,
+      count: 0,
+      firstNeededUs: 0,
+      askedAheadUs: 0,
+      askedAheadPlaces: 0,
+      limit: 1_000_000,
+      concurrency: 32,
+    },
     ...more,
   }
 }

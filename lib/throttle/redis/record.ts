@@ -35,7 +35,18 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 /** COMMAND in sync.lua: the names of what {@link figuresOf} lists. */
 const FIGURES = [
   ...['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'unseen'],
-  ...['strain', 'carried', 'runsForUs', 'neededUs', 'count', 'firstNeededUs', 'askedAheadUs', 'askedAheadPlaces', 'limit', 'concurrency'],
+  ...[
+    'strain',
+    'carried',
+    'runsForUs',
+    'neededUs',
+    'count',
+    'firstNeededUs',
+    'askedAheadUs',
+    'askedAheadPlaces',
+    'limit',
+    'concurrency',
+  ],
 ]
 
 /** The key of a subject's record. Windows of another length have another one: their numbers say something else. */

@@ -86,7 +86,10 @@ describe('requireBearer() with keys from the issuer', () => {
     clock.advance(2_000) // from then on an unknown key is asked for at once
     assert.deepEqual([(await ask(token(a))).status, (await ask(token(b))).status], [401, 200])
     state.down = true
-    await assert.rejects(bearer.reload(), /the keys of the issuer http.+ cannot be loaded: .+ answered 503: see the log/)
+    await assert.rejects(
+      bearer.reload(),
+      /the keys of the issuer http.+ cannot be loaded: .+ answered 503: see the log/,
+    )
     assert.equal((await ask(token(b))).status, 200)
     state.down = false
     await bearer.reload() // asks again at once, whatever was decided after the failure

@@ -224,7 +224,8 @@ export class StoreModel {
   #grant(o: Others, c: Report, { left, slots }: { left: number; slots: number }) {
     const none = { granted: 0, count: 0, ahead: 0, places: 0 }
     if ((c.neededUs <= left && c.count <= slots) || c.count === 0) {
-      const places = c.askedAheadUs > 0 ? Math.max(0, Math.min(c.askedAheadPlaces, Math.floor((slots - c.count) / 2))) : 0
+      const places =
+        c.askedAheadUs > 0 ? Math.max(0, Math.min(c.askedAheadPlaces, Math.floor((slots - c.count) / 2))) : 0
       const ahead = places > 0 ? Math.max(0, Math.min(c.askedAheadUs, Math.floor((left - c.neededUs) / 2))) : 0
       return { granted: c.neededUs, count: c.count, ahead, places }
     }

@@ -10,7 +10,18 @@ const DEADLINE_US = 70_000
 
 const FIGURES = [
   ...(['ends', 'seq', 'used', 'held', 'running', 'excused', 'unseen'] as const),
-  ...(['strain', 'carried', 'runsForUs', 'neededUs', 'count', 'firstNeededUs', 'askedAheadUs', 'askedAheadPlaces', 'limit', 'concurrency'] as const),
+  ...([
+    'strain',
+    'carried',
+    'runsForUs',
+    'neededUs',
+    'count',
+    'firstNeededUs',
+    'askedAheadUs',
+    'askedAheadPlaces',
+    'limit',
+    'concurrency',
+  ] as const),
 ]
 const SIGNED = new Set<string>(['used', 'unseen'])
 
