@@ -33,6 +33,7 @@ const EXEMPT = "to exempt a path write routes: { '/health': false }; to exempt a
 
 /** What to write in place of other packages' options, in a window of `routes`, too. */
 export const WINDOW_LINES: RightLines = {
+  ...same(asWork, 'max', 'limit'), // of a throttle they have another line
   ...same(asWork, 'points', 'requests', 'maxRequests', 'rate', 'burst', 'capacity', 'tokensPerInterval'),
   ...same(inSeconds, 'duration', 'windowSec'),
   ...same('write windowMs, in milliseconds', 'interval', 'ttl', 'timeWindow', 'per'),
