@@ -19,8 +19,8 @@ import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
 import type { SubjectFunction } from './subject'
 
 /**
- * An amount of processing time for each window of real time, and what counts. Throttles over one store share the window of a name;
- * their limits, windows and `carryOvershoot` must be equal.
+ * An amount of processing time for each window of real time, and what counts. Throttles over one store share the window
+ * of a name; their limits, windows and `carryOvershoot` must be equal.
  */
 export interface Policy {
   readonly name: string

@@ -40,8 +40,9 @@ export const WINDOW_LINES: RightLines = {
 }
 
 /**
- * What to write in place of other packages' options of a throttle. `keyGenerator` to `ipv6Subnet` are those of express-rate-limit, `keyPrefix` to
- * `execEvenlyMinDelayMs` those of rate-limiter-flexible, `delayAfter` to `maxDelayMs` those of express-slow-down.
+ * What to write in place of other packages' options of a throttle. `keyGenerator` to `ipv6Subnet` are those of
+ * express-rate-limit, `keyPrefix` to `execEvenlyMinDelayMs` those of rate-limiter-flexible, `delayAfter` to `maxDelayMs`
+ * those of express-slow-down.
  */
 export const RIGHT_LINES: RightLines = {
   ...WINDOW_LINES,

@@ -107,7 +107,7 @@ describe('requireBearer({ requiredClaims }) with values', () => {
 })
 
 describe('requireBearer({ clockToleranceSec })', () => {
-  it('takes a token that its issuer made so far ahead of this clock', async () => {
+  it('takes a token that is dated ahead of this clock by the tolerance', async () => {
     const ask = await asking({ clockToleranceSec: 60, maxTokenAgeSec: 300 })
     const now = Math.floor(Date.now() / 1_000)
     assert.deepEqual(await ask({ iat: now + 30, nbf: now + 30 }), ADA)

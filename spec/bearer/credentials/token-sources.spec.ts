@@ -252,7 +252,7 @@ const part = (of: object) => Buffer.from(JSON.stringify(of)).toString('base64url
 const tokenWith = (header: object, claims: object = { sub: 'ada' }) => `${part(header)}.${part(claims)}.c2ln`
 
 describe('readJws()', () => {
-  it('reads a header once that many tokens have, and each claims by itself', () => {
+  it('reads a header of many tokens once, and the claims of each token', () => {
     const header = { alg: 'RS256', kid: 'a', typ: 'application/AT+JWT' }
     const [one, other] = ['ada', 'ben'].map((sub) => readJws(tokenWith(header, { sub })) as Jws) as [Jws, Jws]
     assert.equal(one.header, other.header)

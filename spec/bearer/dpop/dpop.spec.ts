@@ -288,7 +288,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       clock.setDate(NOW * 1_000)
     })
 
-    it('knows a used proof for as long as its nonce is taken (§11.1)', async () => {
+    it('remembers a used proof as long as it accepts the nonce (§11.1)', async () => {
       const { ask, proof } = await api({ nonceSecret })
       const nonce = (await ask(await proof())).headers.get('dpop-nonce')
       const [used, unused] = [await proof({ nonce }), await proof({ nonce })]

@@ -104,7 +104,7 @@ describe('requireBearer() with a token it has verified before', () => {
     const twin = `${header}.${payload}.${other}`
     for (const one of [token, twin]) assert.deepEqual([await open(one), await closed(one)], [200, 401])
     assert.equal(await closed(dev.token('ada', { claims: { jti: 'other' } })), 200)
-    // Base64url has one spelling only: bits that mean nothing must be nought.
+    // Base64url has one spelling only: unused bits must be 0.
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const last = alphabet.charAt(alphabet.indexOf(token.slice(-1)) + 1)
     for (const spelling of [token.slice(0, -1) + last, `${token}=`, `${token}.`])

@@ -13,7 +13,7 @@ import { apiOf } from '../api'
 const dev = devIssuer()
 const { issuer } = dev
 
-/** Reads as late as it likes, unless the spec says otherwise: how busy the machine is decides nothing. */
+/** A slow machine is no outage: `maxOutageMs` is an hour unless the spec sets another. */
 function follower(port: number, options: RedisRevocationsOptions = {}) {
   const revocation = redisRevocations(`redis://127.0.0.1:${port}`, { maxOutageMs: 3_600_000, ...options })
   after(() => revocation.close())
