@@ -127,7 +127,8 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
         assert.equal(new Set(ways).size, 1, `introspection, userinfo and verify() agree: ${ways.join()}`)
         return ways[0] as boolean
       })
-      const isSignedIn = JSON.parse((await agent.request('/whoami')).text) !== null
+      const session = JSON.parse((await agent.request('/whoami')).text) as { userId: string } | null
+      const isSignedIn = session?.userId === ADA
       const silent = await agent.authorize(issuer, request({ ...asked('notes', 'openid'), prompt: 'none' }))
       const error = silent.params.get('error')
       assert.equal(error === 'login_required', !isSignedIn, `websiteSession() and prompt=none agree: ${error}`)
@@ -208,10 +209,10 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
       ),
     'an address that is not registered': async (at) =>
       confirm(await at.agent.request(logoutWith(at, { client_id: 'shop', post_logout_redirect_uri: `${BYE}/` }))),
-    'an address that is not registered, with a good id_token': async (at) =>
+    'an address that is registered for signing in, with a good id_token': async (at) =>
       confirm(
         await at.agent.request(
-          logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', post_logout_redirect_uri: `${BYE}/` }),
+          logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', post_logout_redirect_uri: BACK.shop ?? '' }),
         ),
       ),
     'an id_token of another app than client_id says': async (at) =>
