@@ -82,17 +82,6 @@ describe('the authorization endpoint', () => {
     assert.equal((await ask({ prompt: '', max_age: '', claims: '{}', display: 'x' })).title, 'Sign in')
   })
 
-  it('asks an app without a realm for client registration when it asks for a scope', async () => {
-    const noRealm = { client_id: 'no-realm', redirect_uri: 'https://norealm.test/cb' }
-    const page = await ask({ ...noRealm, scope: 'openid' })
-    assert.equal(errorOf(page), 'invalid_request')
-    const description = page.params.get('error_description') ?? ''
-    for (const words of [/validation exception/, /client registration is required/, /realm/, /developer support/]) {
-      assert.match(description, words)
-    }
-    assert.equal((await ask({ ...noRealm, scope: '' })).title, 'Sign in')
-  })
-
   it('parameters too long for the pages that carry them along are refused where they arrive', async () => {
     const own = await startServer()
     const { issuer } = own
@@ -134,23 +123,6 @@ describe('the authorization endpoint', () => {
     for (const uri of bad) assert.equal((await ask({ ...native, redirect_uri: uri })).status, 400, uri)
     const localhost = { client_id: 'legacy', redirect_uri: 'http://localhost:3000/cb' }
     assert.equal((await ask(localhost)).status, 400, 'localhost is a name, not a loopback address')
-  })
-
-  it('OIDC Core §3.1.2.1: takes POST like GET', async () => {
-    const agent = new UserAgent(running.issuer)
-    const page = await agent.request(`${running.issuer}/authorization`, {
-      method: 'POST',
-      body: new URLSearchParams(request()),
-    })
-    assert.equal(page.title, 'Sign in')
-    assert.equal((await (await page.logIn()).accept()).params.get('state'), 'st-123')
-  })
-
-  it('an active website session needs no new login', async () => {
-    const agent = await signedIn()
-    const page = await ask({}, agent)
-    assert.equal(page.status, 303)
-    assert.match(page.params.get('code') ?? '', /^[\w-]{43}$/)
   })
 
   it('a website session ends after 60 idle minutes or 24 hours', async () => {
