@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import express from 'express'
 import { decodeJwt } from 'jose'
 import { requireBearer } from '../../lib'
@@ -7,33 +7,21 @@ import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { listen } from '../support/serve'
 import { type KeyHolder, ath, keyHolder } from './key-holder'
-import { AS_WEB, CLIENTS, type Form, type RunningServer, json, post, openServer, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { AS_WEB, CLIENTS, type Form, json, post, serverOfSuite, startServer } from './support'
+import { codeForm } from './user-agent'
 
 const clock = manualClock()
 
 describe('DPoP', () => {
-  let running: RunningServer
+  const app = { clientId: 'public', name: 'Public', realm: '/p', redirectUris: ['https://client.test/cb'] }
+  const clients = clientDirectory([...CLIENTS, { ...app, grants: ['authorization_code', 'refresh_token'] }])
+  const running = serverOfSuite({ clients, clock })
   let ada: KeyHolder
   let mallory: KeyHolder
   before(async () => {
     ada = await keyHolder(clock)
     mallory = await keyHolder(clock, 'EdDSA')
-    const redirectUris = ['https://client.test/cb']
-    const clients = clientDirectory([
-      ...CLIENTS,
-      {
-        clientId: 'public',
-        name: 'Public',
-        realm: '/p',
-        redirectUris,
-        grants: ['authorization_code', 'refresh_token'],
-      },
-      { clientId: 'bound', name: 'Bound', realm: '/b', redirectUris, requireDpop: true },
-    ])
-    running = await openServer({ clients, clock })
   })
-  after(() => running.close())
 
   const url = (path: string) => running.issuer + path
   const token = async (form: Form, dpop: string | undefined, headers: Form = {}) => {
@@ -45,9 +33,9 @@ describe('DPoP', () => {
       status: number
     }
   }
-  const asPublic = async (clientId: string, more: Form = {}) => ({
-    ...(await codeForm(running.issuer, { client_id: clientId, scope: 'openid', ...more })),
-    client_id: clientId,
+  const asPublic = async (more: Form = {}) => ({
+    ...(await codeForm(running.issuer, { client_id: 'public', scope: 'openid', ...more })),
+    client_id: 'public',
   })
 
   it('RFC 9449 §5 and §6.1: binds the access token to the key of the proof, of every grant', async () => {
@@ -65,35 +53,23 @@ describe('DPoP', () => {
     assert.deepEqual([without.token_type, decodeJwt(without.access_token as string).cnf], ['family_search', undefined])
   })
 
-  it('RFC 9449 §4.3 and §5: a proof that does not hold is invalid_dpop_proof, and nothing is spent', async () => {
-    const form = await codeForm(running.issuer)
-    const htu = url('/token')
+  it('RFC 9449 §4.3: a proof has an id, is at most a minute old, and ten seconds ahead', async () => {
     const iat = Math.floor(clock.date() / 1_000)
-    const wrong = [
-      'x',
-      await ada.proof(url('/userinfo')),
-      await ada.proof(htu, {}, 'GET'),
-      await ada.proof(htu, { iat: iat - 61 }),
-      await ada.proof(htu, { iat: iat + 61 }),
-      await ada.proof(htu, { jti: '' }),
-      (await ada.proof(htu)).slice(0, -4),
-    ]
-    for (const proof of wrong) {
-      const refused = await token(form, proof, AS_WEB)
-      assert.deepEqual([refused.status, refused.error], [400, 'invalid_dpop_proof'], proof)
+    for (const [claims, status] of [
+      [{ iat: iat - 61 }, 400],
+      [{ iat: iat - 59 }, 200],
+      [{ iat: iat + 10 }, 200],
+      [{ iat: iat + 11 }, 400],
+      [{ jti: '' }, 400],
+    ] as const) {
+      const proof = await ada.proof(url('/token'), claims)
+      const tokens = await token({ grant_type: 'client_credentials' }, proof, AS_WEB)
+      assert.equal(tokens.status, status, JSON.stringify(claims))
     }
-    assert.equal((await token(form, await ada.proof(htu), AS_WEB)).status, 200)
-  })
-
-  it('RFC 9449 §11.1: a proof is good once', async () => {
-    const proof = await ada.proof(url('/token'))
-    const form = { grant_type: 'client_credentials' }
-    assert.equal((await token(form, proof, AS_WEB)).status, 200)
-    assert.equal((await token(form, proof, AS_WEB)).error, 'invalid_dpop_proof')
   })
 
   it("RFC 9449 §5: a public client's refresh tokens are bound to the key, a confidential one's are not", async () => {
-    const tokens = await token(await asPublic('public'), await ada.proof(url('/token')))
+    const tokens = await token(await asPublic(), await ada.proof(url('/token')))
     const refresh = { grant_type: 'refresh_token', client_id: 'public', refresh_token: tokens.refresh_token as string }
     assert.equal((await token(refresh, await mallory.proof(url('/token')))).error, 'invalid_grant')
     assert.equal((await token(refresh, undefined)).error, 'invalid_grant')
@@ -108,27 +84,10 @@ describe('DPoP', () => {
     assert.deepEqual(decodeJwt(other.access_token as string).cnf, { jkt: mallory.jkt })
   })
 
-  it('RFC 9449 §10 and §10.1: dpop_jkt, or the proof of a pushed request, binds the code', async () => {
-    const form = await asPublic('public', { dpop_jkt: ada.jkt })
+  it('RFC 9449 §10: dpop_jkt binds the code', async () => {
+    const form = await asPublic({ dpop_jkt: ada.jkt })
     assert.equal((await token(form, await mallory.proof(url('/token')))).error, 'invalid_grant')
     assert.equal((await token(form, undefined)).error, 'invalid_grant')
-    assert.equal((await token(form, await ada.proof(url('/token')))).status, 200)
-
-    const push = async (more: Form) =>
-      json(await post(url('/par'), request(more), { ...AS_WEB, dpop: await ada.proof(url('/par')) }))
-    assert.equal((await push({ dpop_jkt: mallory.jkt })).error, 'invalid_dpop_proof')
-    const { request_uri: uri } = await push({})
-    const agent = new UserAgent(running.issuer)
-    const page = await agent.authorize(running.issuer, { client_id: 'web', request_uri: uri as string })
-    const code = (await (await page.logIn()).finish()).params.get('code') ?? ''
-    const bound = { ...(await codeForm(running.issuer)), code }
-    assert.equal((await token(bound, await mallory.proof(url('/token')), AS_WEB)).error, 'invalid_grant')
-    assert.equal((await token(bound, await ada.proof(url('/token')), AS_WEB)).status, 200)
-  })
-
-  it('RFC 9449 §5.2: an app registered for it must prove its key', async () => {
-    const form = await asPublic('bound')
-    assert.equal((await token(form, undefined)).error, 'invalid_dpop_proof')
     assert.equal((await token(form, await ada.proof(url('/token')))).status, 200)
   })
 
