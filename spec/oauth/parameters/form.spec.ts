@@ -79,7 +79,8 @@ for (const [version, express] of EXPRESS_VERSIONS) {
         }
         const form = 'application/x-www-form-urlencoded'
         const grant = 'grant_type=client_credentials'
-        assert.deepEqual(await send('/token', form, `${grant}&${grant}`), [400, 'invalid_request'])
+        for (const more of [grant, 'grant_type[]=x', 'grant_type[a]=x'])
+          assert.deepEqual(await send('/token', form, `${grant}&${more}`), [400, 'invalid_request'], more)
         assert.deepEqual(await send('/token', 'application/json', '{"grant_type":"client_credentials"}'), [
           400,
           'invalid_request',
