@@ -1,34 +1,20 @@
 import assert from 'node:assert/strict'
 import { type KeyObject, constants, generateKeyPairSync, privateEncrypt, sign } from 'node:crypto'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { SignJWT, decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import {
-  AS_WEB,
-  CLIENT_KEYS,
-  CLIENTS,
-  type Form,
-  type RunningServer,
-  json,
-  openServer,
-  post,
-  serverOfSuite,
-} from './support'
+import { AS_WEB, CLIENT_KEYS, CLIENTS, type Form, json, post, serverOfSuite } from './support'
 
 const SECOND = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const STRANGER = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 
 describe('the client credentials grant', () => {
   const clock = manualClock()
-  let running: RunningServer
-  before(async () => {
-    const clients = CLIENTS.map((client) =>
-      client.clientId === 'service' ? { ...client, publicKeys: [CLIENT_KEYS.publicKey, SECOND.publicKey] } : client,
-    )
-    running = await openServer({ clock, clients: clientDirectory(clients) })
-  })
-  after(() => running.close())
+  const clients = CLIENTS.map((client) =>
+    client.clientId === 'service' ? { ...client, publicKeys: [CLIENT_KEYS.publicKey, SECOND.publicKey] } : client,
+  )
+  const running = serverOfSuite({ clock, clients: clientDirectory(clients) })
 
   const ask = (more: Form, headers: Form = {}) =>
     post(`${running.issuer}/token`, { grant_type: 'client_credentials', ...more }, headers)
@@ -51,15 +37,6 @@ describe('the client credentials grant', () => {
 
   it('RFC 6749 §5.2: is for apps registered for it only', async () => {
     assert.deepEqual(await error(await ask({ client_id: 'spa' })), [400, 'unauthorized_client'])
-  })
-
-  it('RFC 6749 §2.3.1: takes client_secret_post, and refuses a wrong secret', async () => {
-    assert.equal((await ask({ client_id: 'web', client_secret: 'secret' })).status, 200)
-    const wrong = await ask({ client_id: 'web', client_secret: 'secreu' })
-    assert.equal(wrong.headers.get('www-authenticate'), null, 'a browser would ask its user for a password')
-    assert.deepEqual(await error(wrong), [401, 'invalid_client'])
-    const basic = await ask({}, { authorization: `Basic ${btoa('web:secreu')}` })
-    assert.match(basic.headers.get('www-authenticate') ?? '', /^Basic realm="/)
   })
 
   it('takes the time, encrypted with the private key, by either of two keys', async () => {
@@ -147,8 +124,7 @@ describe('the client credentials grant', () => {
       assert.equal((await asJwt(await assertion({ aud: [running.issuer] }, SECOND.privateKey, 'PS256'))).status, 200)
     })
 
-    it('RFC 7523 §3: is refused where a claim is wrong, missing or out of time', async () => {
-      const nowSec = Math.floor(clock.date() / 1_000)
+    it('RFC 7523 §3: is refused where a claim is wrong or missing', async () => {
       const wrong = [
         { iss: 'web' },
         { sub: 'web' },
@@ -156,9 +132,6 @@ describe('the client credentials grant', () => {
         { aud: [running.issuer, 'https://elsewhere.test'] },
         { aud: undefined },
         { exp: undefined },
-        { exp: nowSec - 31 },
-        { exp: nowSec + 631 },
-        { nbf: nowSec + 60 },
         { jti: undefined },
         { jti: 7 },
       ]

@@ -44,19 +44,7 @@ describe("a client's own key", () => {
         assert.equal(await tried(generateKeys(kind).privateKey, alg), 401)
       }
     }
-    const { publicKey, privateKey } = generateKeys('ec')
-    const { issuer, ask, nowSec } = await started(job({ publicKeys: [publicKey] }))
-    const claims = { iss: 'job', sub: 'job', aud: issuer, exp: nowSec() + 60, jti: 'x' }
-    const good = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(privateKey)
-    const [, payload, signature] = good.split('.')
-    for (const header of [{ alg: 'none' }, { alg: 'HS256' }, { alg: 'RS256' }, { alg: 'ES256', crit: ['x'] }, {}]) {
-      const jwt = [Buffer.from(JSON.stringify(header)).toString('base64url'), payload, signature].join('.')
-      assert.equal(
-        (await ask({ client_assertion: jwt, client_assertion_type: BEARER })).status,
-        401,
-        JSON.stringify(header),
-      )
-    }
+    const { issuer } = await started(job({ secret: 'secret' }))
     const metadata = await json(await fetch(`${issuer}/.well-known/openid-configuration`))
     for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA'])
       assert.ok((metadata.token_endpoint_auth_signing_alg_values_supported as string[]).includes(alg), alg)
