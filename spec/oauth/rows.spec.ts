@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { generateKeyPairSync } from 'node:crypto'
-import { SignJWT, decodeJwt } from 'jose'
+import { decodeJwt } from 'jose'
 import type { AuthorizationServerOptions, ClientRow, OAuthStore, User } from '../../lib/oauth'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { AS_WEB, USERS, json, post, startServer, askToken } from './support'
@@ -85,25 +84,6 @@ describe("a row of an app's own directory", () => {
     const form = await codeForm(issuer, { client_id: '7' })
     const tokens = await askToken(issuer, { ...form, client_id: '7' }, {})
     assert.equal(decodeJwt(tokens.access_token).client_id, '7')
-  })
-
-  it('may have its keys as PEM, JWK or KeyObject', async () => {
-    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string
-    for (const key of [pem, pem.replaceAll('\n', ' '), publicKey.export({ format: 'jwk' }), publicKey]) {
-      const app = { grants: ['client_credentials'], scopes: ['a'], publicKeys: [key] }
-      const { issuer } = await started({ ...ROW, ...app })
-      const assertion = await new SignJWT({ jti: 'a' })
-        .setProtectedHeader({ alg: 'ES256' })
-        .setIssuer('web')
-        .setSubject('web')
-        .setAudience(issuer)
-        .setExpirationTime('1m')
-        .sign(privateKey)
-      const form = { grant_type: 'client_credentials', client_assertion: assertion }
-      const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-      assert.equal((await post(`${issuer}/token`, { ...form, client_assertion_type: type })).status, 200)
-    }
   })
 
   it('that has something else is an error that names the field, for onError and the log', async () => {
