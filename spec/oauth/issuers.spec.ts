@@ -150,6 +150,11 @@ describe('an http redirect URI', () => {
       assert.equal(await status('http://app.localhost:5000/cb'), 201)
       for (const origin of [...INNER, ...PUBLIC])
         assert.equal(await status(`${origin}/cb`), allowHttp ? 201 : 400, origin)
+      assert.equal(await status('javascript:alert(1)'), 400)
+      const bye = { redirect_uris: ['https://a.test/'], post_logout_redirect_uris: ['http://nas.test/'] }
+      const response = await postJson(`${issuer}/register`, bye)
+      assert.equal(response.status, allowHttp ? 201 : 400)
+      if (!allowHttp) assert.match(String((await json(response)).error_description), /allowHttp: true/)
     }
   })
 
@@ -158,11 +163,13 @@ describe('an http redirect URI', () => {
     const clients = clientDirectory([
       { ...app, clientId: 'a', anyLocalhostPort: true },
       { ...app, clientId: 'b', anyLocalhostPort: false },
+      { ...app, clientId: 'native', redirectUris: ['http://localhost:3000/cb', 'com.example.app:/cb'] },
     ])
     const { issuer } = await startServer({ clients })
     const status = async (client_id: string, redirect_uri: string) =>
       (await new UserAgent(issuer).authorize(issuer, request({ client_id, redirect_uri }))).status
     assert.equal(await status('a', 'http://app.localhost:5173/cb'), 200)
+    assert.equal(await status('native', 'http://localhost:49152/cb'), 200)
     for (const place of ['other.localhost:5173/cb', 'app.localhost:5173/other', 'app.localhost:99999/cb'])
       assert.equal(await status('a', `http://${place}`), 400, place)
     assert.deepEqual(

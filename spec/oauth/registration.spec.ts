@@ -110,19 +110,6 @@ describe('dynamic registration', () => {
     assert.equal((await json(await register(running, uri))).jwks_uri, uri.jwks_uri)
   })
 
-  it('takes http redirect URIs of other hosts where the server has allowHttp', async () => {
-    for (const allowHttp of [false, true]) {
-      const running = await started({}, { allowHttp })
-      for (const name of ['redirect_uris', 'post_logout_redirect_uris']) {
-        const response = await register(running, { ...METADATA, [name]: ['http://nas.test:8080/cb'] })
-        assert.equal(response.status, allowHttp ? 201 : 400)
-        if (!allowHttp) assert.match(String((await json(response)).error_description), /allowHttp: true/)
-      }
-      const script = await register(running, { ...METADATA, redirect_uris: ['javascript:alert(1)'] })
-      assert.equal(script.status, 400)
-    }
-  })
-
   it('takes back the scopes_supported of the discovery document', async () => {
     const scopes = Array.from({ length: 150 }, (_, i) => `notes.${i}.read`)
     const clients = { ...clientDirectory([]), scopes }

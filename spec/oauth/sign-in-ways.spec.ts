@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  type AuthorizationServerOptions,
-  type ClientRegistration,
-  type UserDirectory,
-  clientDirectory,
-  memoryOAuthStore,
-} from '../../lib/oauth'
+import { type AuthorizationServerOptions, type UserDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { generateKeys } from '../support/generate-keys'
-import { AS_WEB, CLIENTS, SIGNING_KEY, USERS, json, post, startServer, refresh } from './support'
+import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer, refresh } from './support'
 import { type Page, UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 const started = (options: Partial<AuthorizationServerOptions> = {}) =>
@@ -238,26 +232,5 @@ describe("an account's tries", () => {
       statuses.push((await (await agent.authorize(issuer, request())).logIn('ada', 'wrong')).status)
     }
     assert.deepEqual(statuses, [403, 403, 403, 403, 403, 429, 429, 429], 'five times perAccount')
-  })
-})
-
-describe('a native app', () => {
-  it('registered with http://localhost and a port comes back with another, where it may', async () => {
-    const app: ClientRegistration = {
-      ...(CLIENTS[1] as ClientRegistration),
-      redirectUris: ['http://localhost:3000/cb'],
-    }
-    const apps = [
-      app,
-      { ...app, clientId: 'any', anyLocalhostPort: true },
-      { ...app, clientId: 'mixed', redirectUris: ['http://localhost:3000/cb', 'com.example.app:/cb'] },
-    ]
-    const { issuer } = await started({ clients: clientDirectory(apps) })
-    const statuses = []
-    for (const { clientId } of apps) {
-      const asked = request({ client_id: clientId, redirect_uri: 'http://localhost:49152/cb' })
-      statuses.push((await new UserAgent(issuer).authorize(issuer, asked)).status)
-    }
-    assert.deepEqual(statuses, [400, 200, 200])
   })
 })
