@@ -231,28 +231,6 @@ describe('an app of the directory', () => {
       assert.equal(answer.title, page, `${clientId} ${redirectUri}`)
     }
   })
-
-  it('keeps its redirects with an error, that of a missing realm too', async () => {
-    const running = await started()
-    const agent = new UserAgent(running.issuer)
-    for (const more of [
-      { client_id: 'no-realm', redirect_uri: 'https://norealm.test/cb' },
-      { response_type: 'token' },
-      { client_id: 'native', redirect_uri: native, response_type: 'token' },
-    ]) {
-      assert.notEqual((await agent.authorize(running.issuer, request(more))).location, null)
-    }
-  })
-
-  it('with identityScopes gets no others', async () => {
-    const running = await started({}, [
-      { clientId: 'few', name: 'Few', realm: '/f', redirectUris: [STRANGE], identityScopes: ['openid', 'profile'] },
-    ])
-    const page = await (
-      await signedIn(running)
-    ).authorize(running.issuer, asked('few', { scope: 'openid email profile' }))
-    assert.equal((await redeem(running, 'few', page.params.get('code'))).scope, 'openid profile')
-  })
 })
 
 describe('an approval page', () => {
