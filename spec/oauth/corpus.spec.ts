@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, describe, it } from 'node:test'
-import { clientDirectory } from '../../lib/oauth'
+import { describe, it } from 'node:test'
 import { readData } from '../support/data'
-import { CLIENTS, type RunningServer, openServer } from './support'
+import { serverOfSuite } from './support'
 
 interface Expectation {
   readonly kind: 'login' | 'page' | 'redirect-error' | 'json' | 'status' | 'procedure'
@@ -40,12 +39,7 @@ const ISSUER = 'https://as.test'
 
 describe('the corpus of authorization server cases', () => {
   const { cases } = readData('corpora/oauth-cases.json') as { cases: Case[] }
-  let running: RunningServer
-  before(async () => {
-    const clients = CLIENTS.map((client) => (client.clientId === 'native' ? { ...client, realm: '/native' } : client))
-    running = await openServer({ issuer: ISSUER, clients: clientDirectory(clients) })
-  })
-  after(() => running.close())
+  const running = serverOfSuite({ issuer: ISSUER })
 
   const executable = cases.filter(({ expect }) => expect.kind !== 'procedure')
   for (const one of executable) {

@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
-import { type RunningServer, openServer, startServer } from './support'
+import { serverOfSuite, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 describe('a known device', () => {
   const clock = manualClock()
   const database = databaseOfSuite()
   let store: ClosableOAuthStore
-  let running: RunningServer
-  before(async () => {
+  const running = serverOfSuite(async () => {
     store = redisOAuthStore(database.url)
     await answering(store)
-    running = await openServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
+    return { store, clock, loginLimits: { perAccount: 3, perAddress: 8 } }
   })
-  after(async () => {
-    await running.close()
-    await store.close()
-  })
+  after(() => store.close())
 
   /** A browser that keeps of an earlier login only what outlives the browser's session. */
   const reopened = (agent: UserAgent) => {

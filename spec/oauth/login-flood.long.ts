@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DirectoryBusyError, userDirectory } from '../../lib/oauth'
 import { hashSlotCount } from '../../lib/oauth/directories/hash-slots'
 import { until } from '../support/until'
-import { AS_WEB, type RunningServer, post, openServer, startServer } from './support'
+import { AS_WEB, post, serverOfSuite, startServer } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
 describe('a flood of 100 logins at once', () => {
-  let running: RunningServer
-  before(async () => {
-    running = await openServer({
-      users: userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }]), // the default cost
-    })
+  const running = serverOfSuite({
+    users: userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }]), // the default cost
   })
-  after(() => running.close())
 
   const token = async () => {
     const startedAt = performance.now()

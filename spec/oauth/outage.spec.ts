@@ -1,30 +1,28 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
-import { AS_WEB, type RunningServer, json, post, openServer, startServer, askToken } from './support'
+import { AS_WEB, askToken, json, post, serverOfSuite, startServer } from './support'
 import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 describe('an authorization server without its store fails closed', () => {
   let redis: Server
   let wire: CutWire
   let store: ClosableOAuthStore
-  let running: RunningServer
   const heard: unknown[] = []
-  before(async () => {
+  const running = serverOfSuite(async () => {
     redis = await startRedis()
     wire = await cutWire(redis.port)
     store = redisOAuthStore(`redis://127.0.0.1:${wire.port}`)
     await answering(store)
-    running = await openServer({ store, onError: (err) => heard.push(err) })
+    return { store, onError: (err) => heard.push(err) }
   })
   after(async () => {
     await store.close()
     await wire.cut()
-    await running.close()
     await redis.stop()
   })
 

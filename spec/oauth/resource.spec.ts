@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
-import { AS_WEB, CLIENTS, type RunningServer, json, openServer } from './support'
+import { AS_WEB, CLIENTS, json, serverOfSuite } from './support'
 import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
 const [TREE, PHOTOS] = ['https://api.test/tree', 'https://photos.test']
 
 describe('resource indicators', () => {
-  let running: RunningServer
-  before(async () => {
-    const clients = clientDirectory(
-      CLIENTS.map((client) => (client.clientId === 'web' ? { ...client, audiences: [TREE, PHOTOS] } : client)),
-    )
-    running = await openServer({ clients, accessTokens: { audience: ['https://a.test', 'https://b.test'] } })
-  })
-  after(() => running.close())
+  const clients = clientDirectory(
+    CLIENTS.map((client) => (client.clientId === 'web' ? { ...client, audiences: [TREE, PHOTOS] } : client)),
+  )
+  const running = serverOfSuite({ clients, accessTokens: { audience: ['https://a.test', 'https://b.test'] } })
 
   /** Sends a form with any number of resources; `aud` of the token that comes, else the error. */
   async function audience(form: Record<string, string>, resources: readonly string[], headers: Record<string, string>) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import serverlessExpress from '@codegenie/serverless-express'
 import type { Express } from 'express'
 import serverless from 'serverless-http'
 import { manualClock } from '../../lib/testing'
 import { type KeyHolder, ath, keyHolder } from './key-holder'
-import { AS_WEB, type Form, type RunningServer, openServer } from './support'
+import { AS_WEB, type Form, serverOfSuite } from './support'
 import { codeForm } from './user-agent'
 
 type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>
@@ -19,15 +19,13 @@ const CLIENT_CREDENTIALS = { grant_type: 'client_credentials' }
 
 for (const [name, handlerOf] of ADAPTERS) {
   describe(`authorizationServer() behind ${name}`, () => {
-    let running: RunningServer
+    const running = serverOfSuite({ clock, registration: { accept: () => ({}) } })
     let ada: KeyHolder
     let handler: Handler
     before(async () => {
       ada = await keyHolder(clock)
-      running = await openServer({ clock, registration: { accept: () => ({}) } })
       handler = handlerOf(running.app)
     })
-    after(() => running.close())
 
     /** Sends a request as an event of API Gateway (payload 2.0). */
     const invoke = async (method: string, path: string, headers: Form, body?: string) => {

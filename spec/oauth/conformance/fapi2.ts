@@ -1,11 +1,11 @@
 // What applies of the FAPI 2.0 Security Profile: pushed requests, DPoP and iss. A spec for each module, named after it.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { clientDirectory } from '../../../lib/oauth'
 import { manualClock } from '../../../lib/testing'
 import { type KeyHolder, keyHolder } from '../key-holder'
-import { type Form, type RunningServer, VERIFIER, json, openServer } from '../support'
+import { type Form, VERIFIER, json, serverOfSuite } from '../support'
 import type { Page } from '../user-agent'
 import { CLIENTS, FapiParty } from './fapi-party'
 import { USERS, tokenError } from './relying-party'
@@ -18,14 +18,12 @@ async function parError(response: Response): Promise<unknown> {
 
 describe('fapi2-security-profile-final-test-plan', () => {
   const clock = manualClock()
-  let running: RunningServer
+  const running = serverOfSuite({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
   let ada: KeyHolder
   let mallory: KeyHolder
   before(async () => {
     ;[ada, mallory] = [await keyHolder(clock), await keyHolder(clock)]
-    running = await openServer({ clock, users: USERS, clients: clientDirectory(CLIENTS) })
   })
-  after(() => running.close())
 
   const party = (client = 0) => new FapiParty(running, clock, ada, client)
   /** A request with these parameters ends with bound tokens that a resource takes. */
