@@ -190,6 +190,7 @@ describe('the reason of a refusal', () => {
       if (one.cause) assert.match(String(event.cause), one.cause)
       else assert.equal(event.cause, undefined)
       const wire = body + JSON.stringify([...answer.headers])
+      assert.ok(!wire.includes(new URL(nobody).host))
       if (reason.includes('_')) assert.doesNotMatch(wire, new RegExp(`\\b${reason}\\b`))
       if (one.token !== undefined && one.token.length > 20) assert.ok(!wire.includes(one.token))
     })

@@ -140,12 +140,6 @@ describe('requireBearer() and keys that are left out', () => {
     })
   }
 
-  it('rejects ready() where the set is empty and there is no secret beside it', async () => {
-    const { ask, bearer } = await apiWith([])
-    await assert.rejects(bearer.ready(), /its JWK Set has no key: .* needs the option secret/)
-    assert.equal((await ask(await tokenOf(rsa, 'RS256'))).status, 503)
-  })
-
   it('refuses their tokens with the reason as the cause, where there are other keys', async () => {
     const { ask, bearer, causes } = await apiWith([jwkOf(rsa, { use: 'enc' }), jwkOf(ec, { kid: 'good' })])
     await bearer.ready()
