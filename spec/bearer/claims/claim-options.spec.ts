@@ -69,9 +69,13 @@ describe('requireBearer() refuses tokens for others than APIs', () => {
     { token_type: 'urn:ietf:params:oauth:token-type:refresh_token' }, // RFC 8693 §3
     { typ: 'logout+jwt' },
   ]
-  const ids = [{ token_use: 'id' }, { typ: 'ID' }, { token_type: 'urn:ietf:params:oauth:token-type:id_token' }]
+  const ids = [
+    ...[{ token_use: 'id' }, { typ: 'ID' }, { token_type: 'id_token' }],
+    { token_type: 'urn:ietf:params:oauth:token-type:id_token' },
+  ]
   const fine = [
     { token_use: 'access' },
+    { token_use: 'access_token' },
     { typ: 'Bearer' },
     { token_type: 'Bearer' },
     { type: ['refresh'] },
@@ -103,15 +107,6 @@ describe('requireBearer({ requiredClaims }) with values', () => {
     assert.deepEqual(await ask({ ...good, level: '1' }), [401, 'claim_check'])
     assert.deepEqual(await ask({ ...good, staff: 'true' }), [401, 'claim_check'])
     assert.deepEqual(await ask({ ...good, token_use: undefined }), [401, 'required_claim'])
-  })
-})
-
-describe('requireBearer({ clockToleranceSec })', () => {
-  it('takes a token that is dated ahead of this clock by the tolerance', async () => {
-    const ask = await asking({ clockToleranceSec: 60, maxTokenAgeSec: 300 })
-    const now = Math.floor(Date.now() / 1_000)
-    assert.deepEqual(await ask({ iat: now + 30, nbf: now + 30 }), ADA)
-    assert.deepEqual(await ask({ iat: now + 3_600 }), [401, 'issued_at'])
   })
 })
 
@@ -266,13 +261,20 @@ describe('requireBearer({ session })', () => {
   })
 
   it('refuses the token where it names nobody, or no session', async () => {
-    for (const nobody of [undefined, null, { ...user, userId: undefined }, { ...user, userId: '' }])
+    for (const nobody of [
+      undefined,
+      null,
+      { ...user, userId: undefined },
+      { ...user, userId: '' },
+      { ...user, userId: NaN },
+    ])
       assert.deepEqual(await returning(nobody), [401, 'subject'])
-    for (const text of ['undefined', 'null', 'NaN', '[object Object]'])
+    for (const text of ['undefined', 'null', 'NaN', '[object Object]', '\ud800', 'a\udc00'])
       assert.deepEqual(await returning({ ...user, userId: text }), [401, 'subject'], text)
-    for (const clientId of ['', 'undefined', 7]) {
+    for (const clientId of ['', 'undefined', 7, 'a\udc00']) {
       assert.deepEqual(await returning({ ...user, clientId }), [401, 'client'])
-      assert.deepEqual(await returning({ kind: 'client', clientId }), [401, 'client'])
+      for (const kind of ['client', 'unauthenticated'])
+        assert.deepEqual(await returning({ kind, clientId }), [401, 'client'])
     }
     assert.deepEqual(await returning({ kind: 'client' }), [401, 'client'])
     for (const none of ['eve', 7, {}, { kind: 'root', userId: 'eve' }])

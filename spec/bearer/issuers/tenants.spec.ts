@@ -151,15 +151,6 @@ describe('requireBearer({ tenants }) with a function', () => {
     return { ...served, status }
   }
 
-  it('takes the tenant from iss where no claim has its name, and a claim that has must say the same', async () => {
-    const { status } = await realms({ tenants: ['acme'] })
-    assert.deepEqual([await status('acme'), await status('acme', { realm: 'acme' })], [200, 200])
-    assert.deepEqual(
-      [await status('ajax'), await status('acme', { realm: 'ajax' }), await status('acme/x')],
-      [401, 401, 401],
-    )
-  })
-
   it('asks it for every request, and may be answered later', async () => {
     const known = new Set(['acme'])
     for (const tenants of [(name: string) => known.has(name), (name: string) => Promise.resolve(known.has(name))]) {
