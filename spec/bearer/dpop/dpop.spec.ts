@@ -143,13 +143,6 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     }
   })
 
-  it('refuses two DPoP fields', async () => {
-    const { proof, raw, url } = await api()
-    const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${await proof()}\r\nDPoP: ${await proof()}\r\nConnection: close`
-    const answer = await raw(`GET /tree HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${fields}\r\n\r\n`)
-    assert.match(answer, /^HTTP\/1\.1 401 /)
-  })
-
   it('refuses a proof it has seen, and forgets it when it could no longer be used (§11.1)', async () => {
     const { ask, proof } = await api()
     const once = await proof({ jti: 'once' })
@@ -290,12 +283,14 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
 
     it('remembers a used proof as long as it accepts the nonce (§11.1)', async () => {
       const { ask, proof } = await api({ nonceSecret })
-      const nonce = (await ask(await proof())).headers.get('dpop-nonce')
-      const [used, unused] = [await proof({ nonce }), await proof({ nonce })]
-      assert.equal((await ask(used)).status, 200)
-      clock.advance(119_000)
-      assert.deepEqual([(await ask(used)).status, (await ask(unused)).status], [401, 200])
-      clock.setDate(NOW * 1_000)
+      for (const iat of [NOW, NOW - 86_400]) {
+        const nonce = (await ask(await proof())).headers.get('dpop-nonce')
+        const [used, unused] = [await proof({ iat, nonce }), await proof({ iat, nonce })]
+        assert.equal((await ask(used)).status, 200)
+        clock.advance(119_000)
+        assert.deepEqual([(await ask(used)).status, (await ask(unused)).status], [401, 200])
+        clock.setDate(NOW * 1_000)
+      }
     })
 
     it('takes a proof with the nonce of now whatever the client’s clock says, and once (§4.3, check 11)', async () => {
@@ -309,16 +304,6 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       }
       const nonce = (await ask(await proof())).headers.get('dpop-nonce')
       assert.equal((await ask(await proof({ iat: 'now', nonce }))).status, 401)
-    })
-
-    it('remembers a proof for as long as its nonce is accepted', async () => {
-      const { ask, proof } = await api({ nonceSecret })
-      const nonce = (await ask(await proof())).headers.get('dpop-nonce')
-      const made = await proof({ iat: NOW - 86_400, nonce })
-      assert.equal((await ask(made)).status, 200)
-      clock.advance(60_000)
-      assert.equal((await ask(made)).status, 401)
-      clock.setDate(NOW * 1_000)
     })
 
     it('makes the same nonces in every process with one secret', async () => {
@@ -386,14 +371,6 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     })
   })
 
-  it('compares htu with the configured origin', async () => {
-    const { ask, proof } = await api({ origin: 'https://api.example.org' })
-    assert.equal((await ask(await proof())).status, 401)
-    assert.equal((await ask(await proof({ htu: 'https://API.example.org:443/tree' }))).status, 200)
-    const inside = await api({ origin: 'http://api.internal:8080' })
-    assert.equal((await inside.ask(await inside.proof({ htu: 'http://api.internal:8080/tree' }))).status, 200)
-  })
-
   it('takes no proof for /tree where Express is asked for /x/../tree', async () => {
     const { raw, proof, uri } = await api()
     for (const [path, status] of [
@@ -416,6 +393,8 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       ['API.test', 'http://api.test/tree', 200],
       ['api.example.org:8080', 'http://api.example.org:8080/tree', 200],
       ['api.test', 'http://api.example.org:8080/tree', 401],
+      ['api.test', 'http://api.test:8080/tree', 401],
+      ['api.test', 'https://api.test/tree', 401],
       ['evil.test', 'http://evil.test/tree', 401],
       ['evil.test', 'http://api.test/tree', 401],
     ] as const) {
@@ -468,11 +447,6 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     const answer = await ask(await proof())
     assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'])
     assert.equal((await ask(undefined, bound, 'Bearer')).status, 401)
-  })
-
-  it('takes a nonceSecret of 32 bytes', () => {
-    const shortest = { nonceSecret: new Uint8Array(32) }
-    assert.equal(requireBearer({ ...dev.options, dpop: shortest }).name, 'requireBearer')
   })
 })
 
