@@ -177,13 +177,6 @@ describe('allowUnauthenticated(), twice', () => {
   })
 })
 
-describe('without allowUnauthenticated()', () => {
-  it('every unauthenticated session is refused', async () => {
-    const ask = await asking(express().use(requireBearer(dev.options), ok))
-    assert.equal(await ask('/platform/places'), 403)
-  })
-})
-
 describe('allowUnauthenticated() and copies of a request', () => {
   // As those make who answer several requests in one: the copy has the request's properties, and another address.
   const copies: Record<string, (req: express.Request) => express.Request> = {
