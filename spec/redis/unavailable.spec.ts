@@ -176,26 +176,3 @@ describe('every store over a Redis that cannot be used', () => {
     }
   })
 })
-
-describe('redisRevocations() whose user may not write', () => {
-  it('says so once, with the keys and the rights to allow', async (t) => {
-    const admin = new Redis(open.port)
-    t.after(() => admin.disconnect())
-    const commands = ['+evalsha', '+eval', '+info', '+zscore', '+zrangebyscore']
-    await admin.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~tollgate:*', 'resetchannels', '-@all', ...commands)
-    const said = warned(t)
-    const revocations = redisRevocations(`redis://reader:secret@127.0.0.1:${open.port}`)
-    t.after(() => revocations.close())
-    await revocations.ready()
-    for (const id of ['one', 'two']) {
-      const { message } = await rejection(revocations.revokeToken('https://as.test', id))
-      assert.match(message, /denies its user a right .*: allow the user ~tollgate:\* .*\+zadd .*\+incr/)
-    }
-    await until(() => said.length > 0)
-    assert.equal(said.length, 1)
-    assert.match(
-      String(said[0]),
-      /^revocations cannot be written to tollgate:.* in Redis at .* allow the user ~tollgate:\* /,
-    )
-  })
-})

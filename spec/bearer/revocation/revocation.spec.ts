@@ -101,28 +101,6 @@ describe('redisRevocations()', async () => {
     )
   })
 
-  it('revokes in other processes after a tenth of a second', async () => {
-    const clock = manualClock(Date.now())
-    const [here, there] = [follower(redis.port), follower(redis.port, { clock })]
-    let isReady = false
-    void there.ready().then(() => (isReady = true))
-    await here.ready()
-    await until(() => isReady || clock.advance(100)) // the first read may fail on a busy machine
-    await setImmediate()
-    await here.revokeToken(issuer, 'elsewhere')
-    await here.revokeSubject(issuer, 'turing')
-    await here.revokeClient(issuer, 'elsewhere')
-    const revoked = [
-      session('x', { jti: 'elsewhere' }),
-      session('turing'),
-      { ...session('y'), clientId: 'elsewhere' } as Session,
-    ]
-    const states = () => revoked.map((one) => there.state(one))
-    assert.deepEqual(states(), ['valid', 'valid', 'valid'])
-    clock.advance(100)
-    await until(() => states().every((state) => state === 'revoked'))
-  })
-
   it('puts nothing of the subject into Redis, and lets every key expire', async () => {
     const own = await startRedis()
     after(() => own.stop())
@@ -320,6 +298,7 @@ describe('redisRevocations(), turn by turn', async () => {
   it('is ready as soon as Redis was read, and asks nothing once closed', async () => {
     const time = manualClock()
     const fresh = follower(server.port, { prefix: 'g:', clock: time })
+    assert.deepEqual(Object.keys(fresh.state(session('ada')) as object), ['unavailable'])
     let ready = false
     void fresh.ready().then(() => void (ready = true))
     await until(async () => {
@@ -384,19 +363,6 @@ describe('redisRevocations() when Redis fails', () => {
     client.disconnect()
   })
 
-  it('counts a revocation here at once, and writes it when Redis is back', async () => {
-    const first = await startRedis()
-    const here = follower(first.port)
-    await here.ready()
-    await first.stop()
-    await assert.rejects(here.revokeToken(issuer, 'offline'))
-    assert.equal(here.state(session('x', { jti: 'offline' })), 'revoked')
-    const again = await startRedis('--port', String(first.port))
-    after(() => again.stop())
-    const late = follower(first.port)
-    await until(() => late.state(session('x', { jti: 'offline' })) === 'revoked')
-  })
-
   it('counts a revocation here at once, and does not wait for a Redis that hangs', async () => {
     const redis = await startRedis()
     after(() => redis.stop())
@@ -408,29 +374,6 @@ describe('redisRevocations() when Redis fails', () => {
     await assert.rejects(revoking, /does not answer in 1000 ms$/)
     redis.signal('SIGCONT')
     await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
-  })
-
-  it('with onOutage: ’closed’, answers 503 before the first read and when behind for too long', async () => {
-    const redis = await startRedis()
-    after(() => redis.stop())
-    const clock = manualClock()
-    const starting = follower(redis.port, { clock, maxOutageMs: 5_000 })
-    const ask = await asking(starting)
-    assert.equal((await ask(dev.token('ada'))).status, 503)
-    const step = async (condition: () => boolean) =>
-      until(async () => {
-        if (condition()) return true
-        clock.advance(100)
-        return new Promise((resolve) => setTimeout(() => resolve(false), 2))
-      })
-    await step(() => starting.state(session('ada')) === 'valid')
-    assert.equal((await ask(dev.token('ada'))).status, 200)
-    redis.signal('SIGSTOP')
-    clock.advance(5_200)
-    const answer = await ask(dev.token('ada'))
-    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
-    redis.signal('SIGCONT')
-    await step(() => starting.state(session('ada')) === 'valid')
   })
 
   it('says once which keys it may not write, and which right is missing', async () => {
@@ -449,7 +392,7 @@ describe('redisRevocations() when Redis fails', () => {
       said[0] ?? '',
       /^revocations cannot be written to tollgate:\{revoked\}:log, .* in Redis at 127\.0\.0\.1/,
     )
-    assert.match(said[0] ?? '', /allow the user ~tollgate:\* .*\+zadd/)
+    assert.match(said[0] ?? '', /allow the user ~tollgate:\* .*\+zadd .*\+incr/)
   })
 
   it('says once that the server takes no writes, such as a replica', async () => {
