@@ -149,9 +149,8 @@ describe('pacedFetch() takes a `Request`, a body and a response of any package',
   const answers = (...statuses: number[]) =>
     statuses.map((status) => new Response('', { status, headers: { 'Retry-After': '1', 'X-Processing-Time': '1' } }))
 
-  it('a Request of another realm is known by its shape: its method, its URL, its signal, its body again', async () => {
+  it('a Request of this realm or another is known by its shape: its method, its URL, its signal, its body again', async () => {
     const clock = manualClock(DATE)
-    const bodies: unknown[] = []
     const foreign = (url: string, body: string, signal?: AbortSignal): object => ({
       url,
       method: 'POST',
@@ -159,20 +158,23 @@ describe('pacedFetch() takes a `Request`, a body and a response of any package',
       clone: () => foreign(url, body, signal),
       text: () => Promise.resolve(body),
     })
-    const left = answers(503, 429, 200)
-    const fetch = pacedFetch({
-      clock,
-      fetch: async (input) => {
+    for (const request of [
+      foreign('https://a.test/x', 'a person') as Request,
+      new Request('https://a.test/x', { method: 'POST', body: 'a person' }),
+    ]) {
+      const left = answers(503, 429, 200)
+      const bodies: unknown[] = []
+      const send: typeof fetch = async (input) => {
         bodies.push(await (input as Request).text())
         return left.shift() as Response
-      },
-    })
-    const request = foreign('https://a.test/x', 'a person') as Request
-    assert.equal((await passing(clock, fetch(request)))[0].status, 503, 'a POST is not repeated after a 503')
-    assert.equal((await passing(clock, fetch(request)))[0].status, 200)
-    assert.deepEqual(bodies, ['a person', 'a person', 'a person'])
+      }
+      const paced = pacedFetch({ clock, fetch: send })
+      assert.equal((await passing(clock, paced(request)))[0].status, 503, 'a POST is not repeated after a 503')
+      assert.equal((await passing(clock, paced(request)))[0].status, 200)
+      assert.deepEqual(bodies, ['a person', 'a person', 'a person'])
+    }
     const aborted = foreign('https://a.test/x', '', AbortSignal.abort(new Error('left'))) as Request
-    await assert.rejects(fetch(aborted), /left/)
+    await assert.rejects(pacedFetch({ clock })(aborted), /left/)
   })
 
   it('a Request whose body was read rejects, and holds nobody up', async () => {
@@ -185,6 +187,7 @@ describe('pacedFetch() takes a `Request`, a body and a response of any package',
   })
 
   for (const [what, body] of [
+    ['of the web', new Blob(['a person']).stream()],
     ['of the web without an async iterator', { getReader: () => undefined }],
     ['of Node', Readable.from(['a person'])],
     ['of the first days of Node, such as that of form-data', { pipe: () => undefined, on: () => undefined }],

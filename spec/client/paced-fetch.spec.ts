@@ -203,19 +203,6 @@ describe('pacedFetch() asks again', () => {
     assert.ok(took >= 14_000 && took < 14_200, `${took} ms`)
   })
 
-  it('takes a Request, and sends its body again', async () => {
-    const { clock } = await api(() => {})
-    const bodies: string[] = []
-    const send = async (input: string | URL | Request) => {
-      bodies.push(await (input as Request).text())
-      return new Response('', bodies.length < 2 ? { status: 429, headers: { 'Retry-After': '1' } } : { status: 200 })
-    }
-    const fetch = pacedFetch({ clock, fetch: send })
-    const request = new Request('http://api.example/', { method: 'POST', body: 'a person' })
-    assert.equal((await passing(clock, fetch(request)))[0].status, 200)
-    assert.deepEqual(bodies, ['a person', 'a person'])
-  })
-
   it('RFC 9110 §9.2.2: after a 503 only by a method that is idempotent', async () => {
     const { clock, client, seen } = await api((app) => retryAfter(app, 503, 1, '2'))
     assert.equal((await passing(clock, client()('/busy', { method: 'POST' })))[0].status, 503)
@@ -269,14 +256,6 @@ describe('pacedFetch() asks again', () => {
     void second('https://a.test/first')
     const [, tookSecond] = await passing(clock, second('https://a.test/second'))
     assert.deepEqual([sent, tookSecond], [true, 3_000], 'a first answer that never comes')
-  })
-
-  it('never with a body that is a stream', async () => {
-    const { clock, client, seen } = await api((app) => retryAfter(app, 429, 1, '1'))
-    const body = new Blob(['a person']).stream()
-    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
-    assert.equal((await passing(clock, client()('/busy', init)))[0].status, 429)
-    assert.equal(seen.length, 1)
   })
 
   it('but not where `onRetry` throws or rejects: then the request rejects with that', async () => {
