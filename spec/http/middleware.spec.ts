@@ -125,20 +125,6 @@ describe('outside Express', () => {
     assert.equal(await free.text(), '', 'no budget on a free path')
   })
 
-  it('requireBearer() and requireScope() work in node:http', async () => {
-    const [bearer, scope] = [requireBearer(dev.options), requireScope('write')]
-    const server = await listening((req, res) =>
-      bearer(req, res, () => scope(req, res, () => res.end(sessionOf(req).sub))),
-    )
-    const ask = async (headers: Record<string, string>) => {
-      const answer = await fetch(server, { headers })
-      return [answer.status, answer.headers.get('www-authenticate'), answer.status === 200 ? await answer.text() : '']
-    }
-    assert.deepEqual(await ask({}), [401, 'Bearer', ''])
-    assert.deepEqual((await ask(as('ada', 'read'))).slice(0, 1), [403])
-    assert.deepEqual(await ask(as('ada', 'write')), [200, null, 'ada'])
-  })
-
   it('throttle() works in Connect, whose mounts cut the URL', async () => {
     const app = connect()
     app.use('/platform', throttle(terms))

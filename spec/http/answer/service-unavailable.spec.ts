@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type OnDenied, type ServiceUnavailableOptions, budgetOf, serviceUnavailable, throttle } from '../../../lib'
-import { denialError } from '../../../lib/errors'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -73,12 +72,6 @@ describe('serviceUnavailable() answers an internal problem', () => {
       headers = given
       assert.equal((await get('/')).number('Retry-After'), expected, JSON.stringify(given))
     }
-  })
-
-  it('with the Retry-After of UnavailableError', async () => {
-    const denial = { status: 503, code: 'unavailable', message: 'x', headers: { 'Retry-After': '4' } } as const
-    const { get } = await appWith(failing(denialError(denial)))
-    assert.equal((await get('/')).number('Retry-After'), 4)
   })
 
   it('without what the handler had said of another body', async () => {

@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type TestContext, describe, it } from 'node:test'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
-import serverless from 'serverless-http'
 import { type AdmittedMessage, type ChargedMessage, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { heard } from '../../support/heard'
@@ -261,41 +260,6 @@ describe('throttle() and a stand-in for a response', () => {
       void throttled(req as never, res as never, resolve)
     })
     assert.equal(failure, undefined)
-  })
-
-  it('whose write() returns undefined, as of serverless-express, knows no slow reader', async (t) => {
-    const { clock, handled, open, spentMs } = await api(t, {
-      before: [
-        (_req, res, next) => {
-          const write = res.write.bind(res) as (...args: unknown[]) => boolean
-          res.write = ((...args: unknown[]) => void write(...args)) as never
-          next()
-        },
-      ],
-    })
-    const socket = await open(get('/'))
-    socket.pause()
-    await until(() => handled.length === 1)
-    const { res } = handled[0] as Handling
-    assert.equal(res.write(Buffer.alloc(48 * 2 ** 20)), undefined)
-    res.on('drain', () => undefined)
-    assert.ok(res.writableNeedDrain)
-    clock.advance(100)
-    assert.equal(await spentMs(), 100)
-  })
-
-  it('of serverless-http is charged to its end', async (t) => {
-    const { clock, handled, app, spentMs } = await api(t)
-    const event = { httpMethod: 'GET', path: '/', headers: { host: 'x' }, requestContext: {} }
-    const answer = serverless(app)(event, {})
-    await until(() => handled.length === 1)
-    const { res } = handled[0] as Handling
-    res.on('drain', () => undefined)
-    res.write('a'.repeat(100_000))
-    clock.advance(400)
-    res.end('b')
-    await answer
-    assert.equal(await spentMs(), 400)
   })
 })
 

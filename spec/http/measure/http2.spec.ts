@@ -95,20 +95,6 @@ describe('throttle() in node:http2', () => {
     await once(sender, 'end')
   })
 
-  it('charges a stream that its client has reset until the handler ends the response', async (t) => {
-    const { clock, throttled } = clocked()
-    const { client, running } = await http2Api(t, throttled)
-    const stream = client.request({ ':path': '/' })
-    await until(() => running.length === 1)
-    const { res } = running[0] as Handling
-    stream.close(constants.NGHTTP2_CANCEL)
-    await once(res, 'close')
-    clock.advance(300)
-    res.end()
-    clock.advance(300)
-    assert.equal(await spentMs(throttled), 300)
-  })
-
   it('never begins a request whose stream was reset while it waited', async (t) => {
     const { clock, throttled } = clocked()
     const { client, running } = await http2Api(t, throttled)

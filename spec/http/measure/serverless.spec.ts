@@ -36,7 +36,8 @@ for (const [name, handlerOf] of ADAPTERS) {
       res.json({ done: true })
     })
     app.get('/streamed', async (_req, res) => {
-      res.write('a')
+      res.on('drain', () => undefined)
+      res.write('a'.repeat(100_000))
       await setImmediate()
       clock.advance(WORK_MS)
       res.end('b')
