@@ -1,26 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { ServerResponse } from 'node:http'
-import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
 import * as first from '../../lib'
 import { PROTOCOL, noteCopy } from '../../lib/http/package-copies'
 import { devIssuer } from '../../lib/testing'
 import { heard } from '../support/heard'
+import { packageCopy, reloaded } from '../support/package-copy'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
 
-const load = createRequire(__filename)
-
-/** Loads another copy of the package, or of a module of it, as package managers, reloads and test runners do. */
-function reload(module: string): unknown {
-  for (const path of Object.keys(load.cache)) if (/[/\\]lib[/\\]/.test(path)) delete load.cache[path]
-  return load(module)
-}
-
 function copy(): typeof first {
-  const loaded = reload('../../lib') as typeof first
+  const loaded = packageCopy()
   assert.notEqual(loaded.throttle, first.throttle)
   return loaded
 }
@@ -79,7 +71,7 @@ describe('copies of the package in one process', () => {
   it('leave the methods of Node’s responses as they are', async () => {
     const before = methods()
     for (let i = 0; i < 10; i++) {
-      const { processingTime } = reload('../../lib/http/measure/processing-time') as typeof first
+      const { processingTime } = reloaded('http/measure/processing-time') as typeof first
       const answer = await (await asking(processingTime()))('/')
       assert.ok(answer.number('x-processing-time') >= 0)
     }

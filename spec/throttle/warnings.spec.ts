@@ -1,176 +1,236 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { describe, it } from 'node:test'
-import { promisify } from 'node:util'
-import { TYPESCRIPT } from '../support/typescript'
+import { createRequire } from 'node:module'
+import { describe, it, type TestContext } from 'node:test'
+import express, { type Express, type RequestHandler } from 'express'
+import { type ThrottleOptions, budgetOf } from '../../lib'
+import { warned } from '../support/heard'
+import { packageCopy } from '../support/package-copy'
+import { serve } from '../support/serve'
 
-// Each app runs in a process of its own, because a warning is said once in each.
-
-const HEAD = `
-  const express = require('express')
-  const session = require('express-session')
-  const passport = require('passport')
-  const { addressSubject, throttle } = require('./lib')
-  const sessions = session({ secret: 'of 32 random bytes', resave: false, saveUninitialized: false })
-  passport.serializeUser((user, done) => done(null, user.id))
-  passport.deserializeUser((id, done) => done(null, { id }))
-  passport.use('local', { authenticate(req) { this.success({ id: req.query.who }) } })
-  const userOrAddress = (req) => (req.user ? 'user:' + req.user.id : addressSubject(req))
-  const app = express()`
-
-/** Signs in once, then asks twice; prints the subjects. */
-const TAIL = `
-  app.post('/login', passport.authenticate('local'), (req, res) => void res.end(req.throttle.subject))
-  app.post('/token', passport.authenticate('local', { session: false }), (req, res) => void res.end(req.throttle.subject))
-  app.get('/', (req, res) => void res.end(req.throttle?.subject))
-  app.use((err, req, res, next) => void res.status(500).end(err.message))
-  const server = app.listen(0, '127.0.0.1', async () => {
-    const url = 'http://127.0.0.1:' + server.address().port
-    const login = await fetch(url + '/login?who=ada', { method: 'POST' })
-    const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
-    for (const path of paths) {
-      const asks = path === '/' ? { headers: { cookie } } : { method: 'POST', headers: path.includes('?') ? {} : { authorization: 'Basic YTpi' } }
-      console.log(await (await fetch(url + path, asks)).text())
-    }
-    server.closeAllConnections()
-    server.close()
-  })`
-
-async function run(app: string, paths = ['/', '/']): Promise<{ stdout: string; warnings: string[] }> {
-  const script = `${HEAD};${app};const paths = ${JSON.stringify(paths)};${TAIL}`
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [...TYPESCRIPT, '--eval', script])
-  return { stdout, warnings: stderr.split('\n').filter((line) => line.includes('[TOLLGATE_')) }
+/** What Passport adds to a request, of which there are no types here. */
+type Request = express.Request & { user?: { readonly id?: string } }
+interface Passport {
+  serializeUser(take: (user: { id: string }, done: (err: null, id: string) => void) => void): void
+  deserializeUser(find: (id: string, done: (err: null, user: { id: string }) => void) => void): void
+  use(name: string, strategy: { authenticate(this: { success(user: object): void }, req: express.Request): void }): void
+  initialize(): RequestHandler
+  session(): RequestHandler
+  authenticate(strategy: string, options?: { session: boolean }): RequestHandler
 }
 
-describe('TOLLGATE_ORDER', { concurrency: 2 }, () => {
-  const wrong: [what: string, app: string, remedy: RegExp, paths?: string[]][] = [
+const load = createRequire(__filename)
+const passport = load('passport') as Passport
+const session = load('express-session') as (options: object) => RequestHandler
+const sessions = session({ secret: 'of 32 random bytes', resave: false, saveUninitialized: false })
+passport.serializeUser((user, done) => done(null, user.id))
+passport.deserializeUser((id, done) => done(null, { id }))
+passport.use('local', {
+  authenticate(req) {
+    this.success({ id: req.query.who })
+  },
+})
+
+type Copy = ReturnType<typeof packageCopy>
+type Mount = (app: Express, copy: Copy) => unknown
+const userOrAddress =
+  ({ addressSubject }: Copy) =>
+  (req: Request) =>
+    req.user ? `user:${req.user.id}` : addressSubject(req)
+
+/**
+ * Signs in once to an app with a copy of the package of its own, because a warning is said once in each, then asks
+ * twice. `bodies` are the subjects.
+ */
+async function run(t: TestContext, mount: Mount, paths: readonly string[] = ['/', '/']) {
+  const warnings = warned(t)
+  const app = express().set('env', 'test')
+  mount(app, packageCopy())
+  const subject: RequestHandler = (req, res) => void res.end(req.throttle?.subject)
+  app.post('/login', passport.authenticate('local'), subject)
+  app.post('/token', passport.authenticate('local', { session: false }), subject)
+  app.get('/', subject)
+  app.use(
+    ((err: Error, _req, res, _next) => void res.status(500).end(err.message)) satisfies express.ErrorRequestHandler,
+  )
+  const { url } = await serve(app)
+  const login = await fetch(`${url}/login?who=ada`, { method: 'POST' })
+  const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const bodies: string[] = []
+  for (const path of paths) {
+    const basic = path.includes('?') ? {} : { authorization: 'Basic YTpi' }
+    const asks = path === '/' ? { headers: { cookie } } : { method: 'POST', headers: basic }
+    bodies.push(await (await fetch(url + path, asks)).text())
+  }
+  return { bodies, warnings }
+}
+
+describe('TOLLGATE_ORDER', () => {
+  const wrong: [what: string, mount: Mount, remedy: RegExp, paths?: string[]][] = [
     [
       'no subject is given',
-      'app.use(sessions, passport.session(), throttle())',
+      (app, { throttle }) => app.use(sessions, passport.session(), throttle()),
       /give throttle\(\) a subject that reads req\.user, and mount it after/,
     ],
     [
       'throttle() stands before passport.session()',
-      'app.use(sessions, passport.initialize(), throttle({ subject: userOrAddress }), passport.session())',
+      (app, copy) =>
+        app.use(sessions, passport.initialize(), copy.throttle({ subject: userOrAddress(copy) }), passport.session()),
       /the user; mount throttle\(\) after the middleware that sets req\.user/,
     ],
     [
       'throttle() stands before the session itself',
-      'app.use(throttle({ subject: userOrAddress }), sessions, passport.session())',
+      (app, copy) => app.use(copy.throttle({ subject: userOrAddress(copy) }), sessions, passport.session()),
       /the user; mount throttle\(\) after/,
     ],
     [
       "a route's own authentication comes after it",
-      'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))',
+      (app, copy) => app.use(sessions, passport.session(), copy.throttle({ subject: userOrAddress(copy) })),
       /the user; mount throttle\(\) after/,
       ['/token'],
     ],
     [
       'a middleware of the app sets req.user later',
-      `app.use(throttle({ subject: (req) => req.user?.id ?? req.ip }));
-       app.use((req, res, next) => { req.user = { id: 'ada' }; setImmediate(next) })`,
+      (app, { throttle }) =>
+        app.use(throttle({ subject: (req: Request) => req.user?.id ?? req.ip }), (req: Request, _res, next) => {
+          req.user = { id: 'ada' }
+          setImmediate(next)
+        }),
       /the user; mount throttle\(\) after/,
     ],
   ]
-  for (const [what, app, remedy, paths] of wrong) {
-    it(`is warned of once where ${what}`, async () => {
-      const { warnings } = await run(app, paths)
+  for (const [what, mount, remedy, paths] of wrong) {
+    it(`is warned of once where ${what}`, async (t) => {
+      const { warnings } = await run(t, mount, paths)
       assert.equal(warnings.length, 1, warnings.join('\n'))
-      assert.match(warnings[0] as string, /\[TOLLGATE_ORDER\] .*charged an address, and req\.user was set/)
+      assert.match(warnings[0] as string, /charged an address, and req\.user was set.*#tollgate_order/)
       assert.match(warnings[0] as string, remedy)
     })
   }
 
-  const right: [what: string, app: string, stdout: string][] = [
+  const right: [what: string, mount: Mount, subject: string][] = [
     [
       'the user pays',
-      'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))',
-      'user:ada\nuser:ada\n',
+      (app, copy) => app.use(sessions, passport.session(), copy.throttle({ subject: userOrAddress(copy) })),
+      'user:ada',
     ],
     [
       'the address is meant to pay',
-      'app.use(throttle({ subject: addressSubject }), sessions, passport.session())',
-      'address:127.0.0.1\naddress:127.0.0.1\n',
+      (app, { throttle, addressSubject: subject }) => app.use(throttle({ subject }), sessions, passport.session()),
+      'address:127.0.0.1',
     ],
     [
       'the address is meant to pay first',
-      `app.use(throttle({ subject: addressSubject, name: 'logins' }), sessions, passport.session());
-       app.use(throttle({ subject: userOrAddress, limitMs: 1_000 }))`,
-      'user:ada\nuser:ada\n',
+      (app, copy) =>
+        app.use(
+          copy.throttle({ subject: copy.addressSubject, name: 'logins' }),
+          ...[sessions, passport.session()],
+          copy.throttle({ subject: userOrAddress(copy), limitMs: 1_000 }),
+        ),
+      'user:ada',
     ],
   ]
-  for (const [what, app, stdout] of right) {
-    it(`is not warned of where ${what}, the login included`, async () => {
-      assert.deepEqual(await run(app), { stdout, warnings: [] })
+  for (const [what, mount, subject] of right) {
+    it(`is not warned of where ${what}, the login included`, async (t) => {
+      assert.deepEqual(await run(t, mount), { bodies: [subject, subject], warnings: [] })
     })
   }
 
-  for (const [what, app] of [
-    ['where the app has none', 'app.use(throttle({ subject: userOrAddress }))'],
-    ['where the app has some', 'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))'],
+  for (const [what, before] of [
+    ['where the app has none', []],
+    ['where the app has some', [sessions, passport.session()]],
   ] as const) {
-    it(`is not warned of at a login that starts no session, ${what}`, async () => {
-      assert.deepEqual((await run(app, ['/token?who=ada'])).warnings, [])
+    it(`is not warned of at a login that starts no session, ${what}`, async (t) => {
+      const mount: Mount = (app, copy) => app.use(...before, copy.throttle({ subject: userOrAddress(copy) }))
+      assert.deepEqual((await run(t, mount, ['/token?who=ada'])).warnings, [])
     })
   }
 })
 
-describe('TOLLGATE_SUBJECT', { concurrency: 2 }, () => {
-  const missing: [returned: string, subject: string, warning: RegExp][] = [
-    ['user:undefined', '(req) => `user:${req.user?.id}`', /subject\(req\) returned a string that ends in "undefined"/],
+/** An app of which `subject` is the throttle's. */
+const paidBy =
+  (subject: unknown, ...before: RequestHandler[]): Mount =>
+  (app, { throttle }) =>
+    app.use(...before, throttle({ subject: subject as ThrottleOptions['subject'] }))
+
+describe('TOLLGATE_SUBJECT', () => {
+  const payer = () => `tenant:7:${null}`
+  // The message names the function, so that each has the name that apps give it.
+  const missing: [returned: string, options: ThrottleOptions, warning: RegExp][] = [
     [
-      'tenant:7:null',
-      'function payer() { return `tenant:7:${null}` }',
-      /subject, the function payer, returned .*"null"/,
+      'user:undefined',
+      { subject: (req: Request) => `user:${req.user?.id}` },
+      /subject\(req\) returned a string that ends in "undefined"/,
     ],
-    ['key:NaN', '() => `key:${Number("x")}`', /subject\(req\) returned a string that ends in "NaN"/],
-    ['undefined', '(req) => String(req.account)', /subject\(req\) returned a string that ends in "undefined"/],
-    ['user:[object Object]', '() => `user:${{ id: 1 }}`', /ends in "\[object Object\]"/],
+    ['tenant:7:null', { subject: payer }, /subject, the function payer, returned .*"null"/],
+    ['key:NaN', { subject: () => `key:${Number('x')}` }, /subject\(req\) returned a string that ends in "NaN"/],
+    [
+      'undefined',
+      { subject: (req) => String(req.get('X-Account')) },
+      /subject\(req\) returned a string that ends in "undefined"/,
+    ],
+    ['user:[object Object]', { subject: () => 'user:[object Object]' }, /ends in "\[object Object\]"/],
   ]
-  for (const [returned, subject, warning] of missing) {
-    it(`is warned of once where subject returns ${returned}`, async () => {
-      const { stdout, warnings } = await run(`app.use(throttle({ subject: ${subject} }))`)
-      assert.equal(stdout, `${returned}\n${returned}\n`)
-      assert.equal(warnings.length, 1, warnings.join('\n'))
-      assert.match(warnings[0] as string, /\[TOLLGATE_SUBJECT\]/)
+  for (const [returned, { subject }, warning] of missing) {
+    it(`is warned of once where subject returns ${returned}`, async (t) => {
+      const { bodies, warnings } = await run(t, paidBy(subject))
+      assert.deepEqual([bodies, warnings.length], [[returned, returned], 1], warnings.join('\n'))
       assert.match(warnings[0] as string, warning)
+      assert.match(warnings[0] as string, /#tollgate_subject/)
     })
   }
 
-  it('is not warned of where an id only looks like it', async () => {
-    const { warnings } = await run("app.use(throttle({ subject: () => 'user:nullsoft:annul' }))")
-    assert.deepEqual(warnings, [])
+  it('is not warned of where an id only looks like it', async (t) => {
+    assert.deepEqual(
+      (
+        await run(
+          t,
+          paidBy(() => 'user:nullsoft:annul'),
+        )
+      ).warnings,
+      [],
+    )
   })
 })
 
-describe('subject(req) that returns undefined', { concurrency: 2 }, () => {
-  it('has the default payer pay: the address', async () => {
-    const { stdout, warnings } = await run('app.use(throttle({ subject: (req) => req.user?.id }))')
-    assert.deepEqual([stdout, warnings], ['address:127.0.0.1\naddress:127.0.0.1\n', []])
+describe('subject(req) that returns undefined', () => {
+  const subject = (req: Request) => req.user?.id
+
+  it('has the default payer pay: the address', async (t) => {
+    const address = 'address:127.0.0.1'
+    assert.deepEqual(await run(t, paidBy(subject)), { bodies: [address, address], warnings: [] })
   })
 
-  it('has the user pay where one is signed in', async () => {
-    const app = 'app.use(sessions, passport.session(), throttle({ subject: (req) => req.user?.id }))'
-    assert.deepEqual(await run(app), { stdout: 'ada\nada\n', warnings: [] })
+  it('has the user pay where one is signed in', async (t) => {
+    const mount = paidBy(subject, sessions, passport.session())
+    assert.deepEqual(await run(t, mount), { bodies: ['ada', 'ada'], warnings: [] })
   })
 
   for (const [returned, error] of [
-    ['""', /return a string that is not empty, undefined for the default payer, or null to exempt.*returned ''/],
-    ['7', /it returned 7; write String\(id\)/],
-    ['Promise.resolve("ada")', /subject returned a promise/],
-    ['{}', /it returned \{\}/],
+    ['', /return a string that is not empty, undefined for the default payer, or null to exempt.*returned ''/],
+    [7, /it returned 7; write String\(id\)/],
+    [Promise.resolve('ada'), /subject returned a promise/],
+    [{}, /it returned \{\}/],
   ] as const) {
-    it(`and is an error where it returns ${returned}`, async () => {
-      assert.match((await run(`app.use(throttle({ subject: () => (${returned}) }))`)).stdout, error)
+    it(`and is an error where it returns ${JSON.stringify(returned)}`, async (t) => {
+      assert.match(
+        (
+          await run(
+            t,
+            paidBy(() => returned),
+          )
+        ).bodies.join(),
+        error,
+      )
     })
   }
 })
 
-describe('TOLLGATE_LIMIT', { concurrency: 2 }, () => {
-  it('is warned of once where a limit looks like a number of requests', async () => {
-    const { warnings } = await run(
-      "throttle({ limitMs: 100 }); throttle({ routes: { '/': { limitMs: 999, windowMs: 60_000 } } })",
-    )
+describe('TOLLGATE_LIMIT', () => {
+  it('is warned of once where a limit looks like a number of requests', async (t) => {
+    const { warnings } = await run(t, (_app, { throttle }) => {
+      throttle({ limitMs: 100 })
+      throttle({ routes: { '/': { limitMs: 999, windowMs: 60_000 } } })
+    })
     assert.equal(warnings.length, 1)
     assert.match(
       warnings[0] as string,
@@ -178,49 +238,58 @@ describe('TOLLGATE_LIMIT', { concurrency: 2 }, () => {
     )
   })
 
-  it('names the route', async () => {
-    const { warnings } = await run("throttle({ routes: { '/a': { limitMs: 5 } } })")
+  it('names the route', async (t) => {
+    const { warnings } = await run(t, (_app, { throttle }) => throttle({ routes: { '/a': { limitMs: 5 } } }))
     assert.match(warnings.join(), /routes\['\/a'\]: limitMs: 5 lets/)
   })
 
-  it('is not warned of for a second, a short window or a function', async () => {
-    const app =
-      'throttle({ limitMs: 1_000 }); throttle({ limitMs: 999, windowMs: 59_999 }); throttle({ limitMs: () => 5 })'
-    assert.deepEqual((await run(app)).warnings, [])
+  it('is not warned of for a second, a short window or a function', async (t) => {
+    const { warnings } = await run(t, (_app, { throttle }) => {
+      throttle({ limitMs: 1_000 })
+      throttle({ limitMs: 999, windowMs: 59_999 })
+      throttle({ limitMs: () => 5 })
+    })
+    assert.deepEqual(warnings, [])
   })
 })
 
-describe('TOLLGATE_DIALECT', { concurrency: 2 }, () => {
-  const refusing = (options = '{}', setting = '') =>
-    run(
-      `${setting};app.use(throttle({ limitMs: 1_000, ...${options} }), (req, res, next) => { req.throttle.charge(2_000); next() })`,
-    )
+describe('TOLLGATE_DIALECT', () => {
+  const refusing = (t: TestContext, options: ThrottleOptions = {}, dialect?: string) =>
+    run(t, (app, { throttle }) => {
+      if (dialect) app.set('tollgate dialect', dialect)
+      app.use(throttle({ limitMs: 1_000, ...options }), (req, _res, next) => {
+        budgetOf(req).charge(2_000)
+        next()
+      })
+    })
 
-  it('is warned of once where an error is sent and nobody has chosen its format', async () => {
-    const { stdout, warnings } = await refusing()
-    assert.match(stdout, /<code>429<[^]*<code>429</)
+  it('is warned of once where an error is sent and nobody has chosen its format', async (t) => {
+    const { bodies, warnings } = await refusing(t)
+    assert.match(bodies.join(), /<code>429<[^]*<code>429</)
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.match(warnings[0] as string, /app\.set\('tollgate dialect', 'standard'\).*dialect: 'standard'/)
   })
 
-  for (const [options, setting] of [
-    ["{ dialect: 'familysearch' }"],
-    ['{ errorFormat: "json" }'],
-    ['{}', "app.set('tollgate dialect', 'familysearch')"],
-    ['{ onDenied: (err, req, res) => res.status(err.status).end() }'],
-    ['{ limitMs: 60_000 }'],
-  ] as const) {
-    it(`is not warned of with ${options} ${setting ?? ''}`, async () => {
-      assert.deepEqual((await refusing(options, setting)).warnings, [])
+  const chosen: [what: string, options: ThrottleOptions, dialect?: string][] = [
+    ["dialect: 'familysearch'", { dialect: 'familysearch' }],
+    ["errorFormat: 'json'", { errorFormat: 'json' }],
+    ["app.set('tollgate dialect', 'familysearch')", {}, 'familysearch'],
+    ['onDenied', { onDenied: (err, _req, res) => res.status(err.status).end() }],
+    ['no refusal', { limitMs: 60_000 }],
+  ]
+  for (const [what, options, dialect] of chosen) {
+    it(`is not warned of with ${what}`, async (t) => {
+      assert.deepEqual((await refusing(t, options, dialect)).warnings, [])
     })
   }
 })
 
 describe('TOLLGATE_WINDOW', () => {
-  it('is warned of once where a window is shorter than a second', async () => {
-    const { warnings } = await run(
-      "throttle({ windowMs: 600 }); throttle({ routes: { '/': { limitMs: 1, windowMs: 10 } } })",
-    )
+  it('is warned of once where a window is shorter than a second', async (t) => {
+    const { warnings } = await run(t, (_app, { throttle }) => {
+      throttle({ windowMs: 600 })
+      throttle({ routes: { '/': { limitMs: 1, windowMs: 10 } } })
+    })
     assert.equal(warnings.length, 1)
     assert.match(
       warnings[0] as string,
@@ -228,7 +297,7 @@ describe('TOLLGATE_WINDOW', () => {
     )
   })
 
-  it('is not warned of for a second', async () => {
-    assert.deepEqual((await run('throttle({ windowMs: 1_000 })')).warnings, [])
+  it('is not warned of for a second', async (t) => {
+    assert.deepEqual((await run(t, (_app, { throttle }) => throttle({ windowMs: 1_000 }))).warnings, [])
   })
 })
