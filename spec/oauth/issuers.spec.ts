@@ -16,7 +16,7 @@ describe('two issuers over one store, with the same keys and apps', () => {
     const app = express()
     running = await listen(app)
     issuers = ['/a', '/b'].map((path) => running.url + path)
-    const shared = { store: memoryOAuthStore(), signingKeys: [{ key: SIGNING_KEY }], users: USERS }
+    const shared = { store: memoryOAuthStore(), signingKeys, users: USERS }
     const clients = clientDirectory(CLIENTS)
     const options = {
       ...shared,
@@ -95,8 +95,16 @@ describe('two issuers with the same keys', () => {
   })
 })
 
+const signingKeys = [{ key: SIGNING_KEY }]
 const make = (issuer: string, more: object = {}) =>
-  authorizationServer({ issuer, clients: clientDirectory([]), users: USERS, log: () => undefined, ...more })
+  authorizationServer({
+    issuer,
+    clients: clientDirectory([]),
+    users: USERS,
+    signingKeys,
+    log: () => undefined,
+    ...more,
+  })
 const register = (uri: string, more: object = {}) =>
   clientDirectory([{ clientId: 'a', name: 'A', redirectUris: [uri] }], more)
 

@@ -11,7 +11,7 @@ import { until } from '../../support/until'
 const WORK_MS = 1_000
 /** Of which so much is measured where the rest is charged. */
 const MEASURED_MS = 5
-const WINDOWS = 6
+const WINDOWS = 3
 
 type Take = (api: Awaited<ReturnType<typeof heldApi>>) => void
 
