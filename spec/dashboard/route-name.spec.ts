@@ -2,12 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { routeAskedFor, routeName } from '../../lib/dashboard/route-name'
+import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { serve } from '../support/serve'
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports
-const express4 = require('express4') as typeof express // it comes without types
-
-for (const [version, framework] of Object.entries({ 'Express 5': express, 'Express 4': express4 })) {
+for (const [version, framework] of EXPRESS_VERSIONS) {
   describe(`routeName() with ${version}`, () => {
     /** What a request is named: in its handler, and before it was routed. */
     async function named(paths: readonly string[]) {
