@@ -45,10 +45,10 @@ describe('commands that throttle() sends to Redis', () => {
   it('sends one for a request of an idle user in one window', async (t) => {
     const { ask } = await api(t, {})
     const commands = await commandsOf(async () => {
-      for (let i = 0; i < 1_000; i++) await ask(`one-${i}`)
+      for (let i = 0; i < 300; i++) await ask(`one-${i}`)
     })
-    t.diagnostic(`${commands} commands for 1,000 requests`)
-    assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
+    t.diagnostic(`${commands} commands for 300 requests`)
+    assert.ok(commands >= 300 && commands <= 360, `${commands} commands`)
   })
 
   it('sends one for a request of an idle user in two windows, and in three', async (t) => {
@@ -59,10 +59,10 @@ describe('commands that throttle() sends to Redis', () => {
       }))
       const { ask } = await api(t, ...options)
       const commands = await commandsOf(async () => {
-        for (let i = 0; i < 1_000; i++) await ask(`${windows}-${i}`)
+        for (let i = 0; i < 300; i++) await ask(`${windows}-${i}`)
       })
-      t.diagnostic(`${commands} commands for 1,000 requests in ${windows} windows`)
-      assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
+      t.diagnostic(`${commands} commands for 300 requests in ${windows} windows`)
+      assert.ok(commands >= 300 && commands <= 360, `${commands} commands`)
     }
   })
 

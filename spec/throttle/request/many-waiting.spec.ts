@@ -7,7 +7,7 @@ import { until } from '../../support/until'
 import type { WaitingLook, WaitingQuestion } from '../processes/waiting-server'
 import { TYPESCRIPT, programOf } from '../../support/typescript'
 
-const SUBJECTS = 200
+const SUBJECTS = 100
 const EACH = 50
 const REQUESTS = SUBJECTS * EACH
 /** So many wait in a process at most. */
@@ -24,7 +24,7 @@ interface Client {
   status: number
 }
 
-describe('throttle() where 10,000 requests of 200 subjects would wait', { timeout: 600_000 }, () => {
+describe('throttle() where 5,000 requests of 100 subjects would wait', { timeout: 600_000 }, () => {
   let server: ChildProcess
   let port: number
   before(async () => {
