@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { findCredentials } from '../lib/bearer/credentials/credentials'
 import { readJws } from '../lib/bearer/credentials/jws'
 import { scopeOf } from '../lib/bearer/session/scope'
@@ -7,6 +8,7 @@ import { isPlainPath, withoutParameters } from '../lib/http/request/dot-segments
 import { errorBody } from '../lib/http/answer/error-body'
 import { readJsonObject } from '../lib/http/json'
 import { readCookie } from '../lib/http/request/read-cookie'
+import { memoryOAuthStore } from '../lib/oauth'
 import { Cookies } from '../lib/oauth/cookie'
 import { redirectUriFault } from '../lib/oauth/directories/redirect-uri'
 import { acceptedLocales, requestedLocales } from '../lib/oauth/pages/page-texts'
@@ -14,6 +16,7 @@ import { readClaimsRequest } from '../lib/oauth/parameters/claims-request'
 import { readClientMetadata } from '../lib/oauth/parameters/client-metadata'
 import { Params } from '../lib/oauth/parameters/params'
 import { parseScope } from '../lib/oauth/parameters/requested-scope'
+import { manualClock } from '../lib/testing'
 import { type Work, workOf } from './support/work'
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
@@ -89,6 +92,30 @@ describe('the work of reading', () => {
     const copying = (text: string) => text.split('&').reduce<string[]>((all, one) => [...all, one], [])
     const [once, twice] = [1_000, 2_000].map((n) => workOf(() => copying('a&'.repeat(n)))) as [Work, Work]
     assert.ok(twice.bytes > 3 * once.bytes, `${once.bytes}, ${twice.bytes}`)
+  })
+})
+
+describe('the work of a write to memoryOAuthStore()', () => {
+  it('is the same where twenty times as many entries are kept, full or expiring', async () => {
+    const worked = async (entries: number) => {
+      const clock = manualClock()
+      const store = memoryOAuthStore({ clock, maxBytes: 200 * entries })
+      for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10)).catch(() => undefined)
+      let refusals = 0
+      const write = () => void store.set('new', 'v'.repeat(500), 1_000).catch(() => refusals++)
+      const full = workOf(write)
+      clock.advance(1_000_010)
+      const expiring = workOf(write)
+      await setImmediate()
+      assert.equal(refusals, 3, 'only while it was full')
+      return [full, expiring] as const
+    }
+    const [few, many] = [await worked(500), await worked(10_000)]
+    many.forEach(({ blocks, bytes }, at) => {
+      const once = few[at] as Work
+      assert.ok(blocks <= once.blocks + 50, `blocks: ${once.blocks}, then ${blocks}`)
+      assert.ok(bytes <= once.bytes + 20_000, `bytes: ${once.bytes}, then ${bytes}`)
+    })
   })
 })
 
