@@ -4,8 +4,6 @@ import { type TestContext, describe, it } from 'node:test'
 import type { AddressInfo } from 'node:net'
 import {
   type AuthorizationServerOptions,
-  type OAuthStoreClaim,
-  type OAuthStoreCount,
   type OAuthStore,
   type User,
   authorizationServer,
@@ -13,34 +11,9 @@ import {
   memoryOAuthStore,
 } from '../../lib/oauth'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
+import { FailingStore } from './failing-store'
 import { AS_WEB, CLIENTS, SIGNING_KEY, USERS, askToken, json, post, postJson, refresh, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
-
-/** A store whose next call fails, one of that method on a key of that kind. */
-function failingStore(): OAuthStore & {
-  fail: (method: keyof OAuthStore, kind: string) => void
-  hasFailed: () => boolean
-} {
-  const store = memoryOAuthStore()
-  let next: string | undefined
-  const pass =
-    <Args extends [string, ...unknown[]], Result>(method: keyof OAuthStore, call: (...args: Args) => Promise<Result>) =>
-    (...args: Args): Promise<Result> => {
-      if (next === undefined || !`${method} ${args[0]}`.startsWith(next)) return call(...args)
-      next = undefined
-      return Promise.reject(new Error('the store is away'))
-    }
-  return {
-    set: pass<Parameters<OAuthStore['set']>, void>('set', (...args) => store.set(...args)),
-    get: pass<Parameters<OAuthStore['get']>, string | undefined>('get', (...args) => store.get(...args)),
-    claim: pass<Parameters<OAuthStore['claim']>, OAuthStoreClaim | undefined>('claim', (...args) =>
-      store.claim(...args),
-    ),
-    count: pass<Parameters<OAuthStore['count']>, OAuthStoreCount>('count', (...args) => store.count(...args)),
-    fail: (method, kind) => void (next = `${method} ${kind}:`),
-    hasFailed: () => next === undefined,
-  }
-}
 
 const started = (options: Partial<AuthorizationServerOptions> = {}) =>
   startServer({ pages: { terms: false }, ...options })
@@ -53,10 +26,10 @@ describe('a step that failed in the middle can be retried:', () => {
     ['get', 'stamp'],
   ] as const) {
     it(`a login form, when ${method} of a ${kind} fails`, async () => {
-      const store = failingStore()
+      const store = new FailingStore(memoryOAuthStore())
       const { issuer } = await started({ store })
       const page = await new UserAgent(issuer).authorize(issuer, request())
-      store.fail(method, kind)
+      store.failAt(`${method} ${kind}:`)
       assert.equal((await page.logIn()).status, 503)
       assert.ok(store.hasFailed())
       assert.notEqual((await page.logIn()).params.get('code'), null)
@@ -73,10 +46,10 @@ describe('a step that failed in the middle can be retried:', () => {
     ] as const) {
       if (kind === 'token' && format === 'jwt') continue
       it(`a code for ${format} tokens, when ${method} of a ${kind} record fails`, async () => {
-        const store = failingStore()
+        const store = new FailingStore(memoryOAuthStore())
         const { issuer, server } = await started({ store, accessTokens: { format } })
         const form = await codeForm(issuer)
-        store.fail(method, kind)
+        store.failAt(`${method} ${kind}:`)
         assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 503)
         assert.ok(store.hasFailed())
         const tokens = await askToken(issuer, form)
@@ -107,13 +80,13 @@ describe('a step that failed in the middle can be retried:', () => {
     ['get', 'session'],
   ] as const) {
     it(`a pushed request, when ${method} of a ${kind} record fails`, async () => {
-      const store = failingStore()
+      const store = new FailingStore(memoryOAuthStore())
       const { issuer } = await started({ store })
       const agent = new UserAgent(issuer)
       await (await agent.authorize(issuer, request())).logIn()
       const { request_uri: uri } = await json(await post(`${issuer}/par`, request(), AS_WEB))
       const open = () => agent.authorize(issuer, { client_id: 'web', request_uri: uri as string })
-      store.fail(method, kind)
+      store.failAt(`${method} ${kind}:`)
       assert.equal((await open()).status, 503)
       assert.ok(store.hasFailed())
       assert.notEqual((await open()).params.get('code'), null)

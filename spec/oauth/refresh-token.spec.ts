@@ -4,7 +4,6 @@ import { decodeJwt } from 'jose'
 import {
   type ClientRegistration,
   type ClosableOAuthStore,
-  type OAuthStore,
   clientDirectory,
   memoryOAuthStore,
   redisOAuthStore,
@@ -12,6 +11,7 @@ import {
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
+import { FailingStore } from './failing-store'
 import { AS_WEB, CLIENTS, type Form, type Tokens, refresh, serverOfSuite, startServer } from './support'
 import { tokensFor } from './user-agent'
 
@@ -196,36 +196,3 @@ describe('a refresh token over either store', () => {
     }
   }
 })
-
-/** A store of which one call fails: before it reaches the real store, or after it, so its reply is lost. */
-class FailingStore implements OAuthStore {
-  #callsLeft = Infinity
-  #isDone = false
-
-  constructor(private readonly store: OAuthStore) {}
-
-  failAt(call: number, isDone: boolean): void {
-    this.#callsLeft = call
-    this.#isDone = isDone
-  }
-
-  /** Whether the call that was to fail has failed. No call fails afterwards. */
-  hasFailed(): boolean {
-    const hasFailed = this.#callsLeft <= 0
-    this.#callsLeft = Infinity
-    return hasFailed
-  }
-
-  readonly set: OAuthStore['set'] = (...args) => this.#pass(() => this.store.set(...args))
-  readonly get: OAuthStore['get'] = (...args) => this.#pass(() => this.store.get(...args))
-  readonly claim: OAuthStore['claim'] = (...args) => this.#pass(() => this.store.claim(...args))
-  readonly count: OAuthStore['count'] = (...args) => this.#pass(() => this.store.count(...args))
-
-  async #pass<T>(call: () => Promise<T>): Promise<T> {
-    const fails = --this.#callsLeft === 0
-    if (fails && !this.#isDone) throw new Error('connection lost')
-    const reply = await call()
-    if (fails) throw new Error('reply lost')
-    return reply
-  }
-}
