@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { clientDirectory, userDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { type RunningServer, serverOfSuite, startServer } from './support'
-import { type Page, UserAgent, codeForm, request } from './user-agent'
+import { type Page, UserAgent, request } from './user-agent'
 
 describe('the login page', () => {
   const clock = manualClock()
@@ -169,15 +169,6 @@ describe('the login page', () => {
     const declined = await (await (await open()).logIn('bob', 'builder')).submit({ action: 'decline' })
     assert.equal(declined.params.get('error'), 'access_denied')
     assert.equal(declined.params.get('iss'), running.issuer)
-  })
-
-  it('asks for the terms once, and again when their wording changes', async () => {
-    await codeForm(running.issuer)
-    const second = await (await open()).logIn()
-    assert.notEqual(second.params.get('code'), null)
-    const other = await startServer({ pages: { terms: false } })
-    const page = await new UserAgent(other.issuer).authorize(other.issuer, request())
-    assert.notEqual((await page.logIn()).params.get('code'), null, 'no terms at all')
   })
 
   it('the terms cannot be accepted without a session, nor by another site', async () => {

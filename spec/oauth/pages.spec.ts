@@ -122,9 +122,10 @@ describe('express-tollgate:oauth-login', () => {
 })
 
 describe('pages.terms as a function', () => {
-  it('gets the languages of the request, and what it returns by mistake is a failure, never skipped', async () => {
+  it('gets the languages of the request; a new version is shown; a mistake is a failure, never skipped', async () => {
+    let version = '7'
     const terms = (locales: readonly string[]) => ({
-      version: '7',
+      version,
       paragraphs: [locales.includes('de') ? 'Sei nett.' : 'Be kind.'],
     })
     const running = await startServer({ pages: { terms } })
@@ -135,6 +136,8 @@ describe('pages.terms as a function', () => {
     assert.match(again.text, /Be kind\./)
     assert.notEqual((await again.accept()).params.get('code'), null)
     assert.notEqual((await agent.authorize(running.issuer, request({ ui_locales: 'de' }))).params.get('code'), null)
+    version = '8'
+    assert.equal((await agent.authorize(running.issuer, request())).title, 'Terms of access')
     for (const broken of [
       () => undefined,
       () => ({ version: 1 }),
