@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { CHALLENGE, VERIFIER, post } from '../../spec/oauth/support'
-import { type Page, UserAgent } from '../../spec/oauth/user-agent'
+import { post } from '../../spec/oauth/support'
+import { UserAgent } from '../../spec/oauth/user-agent'
 import { startDemo } from './running'
 
 const session = (agent: UserAgent, token: string) => (path: string) =>
@@ -117,19 +117,5 @@ describe('the demo as a whole', () => {
     await pays(() =>
       ask({ grant_type: 'client_credentials', scope: 'tree.read' }, { authorization: `Basic ${credentials}` }),
     )
-  })
-
-  it('RFC 6749 §4.1.3: a code is good for its own app only', async (t) => {
-    const { origin, issuer, close } = await startDemo()
-    t.after(close)
-    const agent = new UserAgent(origin)
-    const redirectUri = `${origin}/callback`
-    const asked = { response_type: 'code', client_id: 'photo-app', redirect_uri: redirectUri, state: 's' }
-    const pkce = { code_challenge: CHALLENGE, code_challenge_method: 'S256' }
-    const page: Page = await agent.authorize(issuer, { ...asked, ...pkce, scope: 'profile' })
-    const code = (await (await page.logIn()).finish()).params.get('code') ?? ''
-    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: VERIFIER }
-    assert.equal((await post(`${issuer}/token`, { ...form, client_id: 'family-app' })).status, 400)
-    assert.equal((await post(`${issuer}/token`, { ...form, client_id: 'photo-app' })).status, 200)
   })
 })
