@@ -174,7 +174,8 @@ describe('the work for a request', () => {
       // Longer requests are refused there.
       const longest = path === '/authorization' || path === '/par' ? 15_000 : 32_000
       for (const name of names) {
-        seen.add(name)
+        if (path === '/token' && seen.has(`${name} at ${path}`)) continue // each grant reads it in the same way
+        seen.add(name).add(`${name} at ${path}`)
         await assertLinear(`${name} at ${path}`, (text) => post({ [name]: text }), longest)
       }
     }
