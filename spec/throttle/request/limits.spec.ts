@@ -12,11 +12,12 @@ const PLAN = {
   subject: (req: Request) => `plan:${req.get('x-plan')}`,
   limitMs: (req: Request) => LIMITS[req.get('x-plan') ?? ''] as number,
 }
+const BEGIN = Date.UTC(2026, 0, 1)
 const as = (plan: string) => ({ 'x-plan': plan })
 
 /** An API whose requests take the milliseconds of their path, by a clock that only they move. */
-async function api(t: { after(done: () => unknown): void }, options: Parameters<typeof throttle>[0]) {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
+async function api(t: { after(done: () => unknown): void }, options: Parameters<typeof throttle>[0], begin = BEGIN) {
+  const clock = manualClock(begin)
   const throttled = throttle({ wait: false, errorFormat: 'json', ...options, clock })
   const app = express().use(throttled)
   app.get('/work/:ms', (req, res) => {
@@ -77,11 +78,14 @@ describe('throttle({ limitMs, windowMs }) and long windows', () => {
 
   it('takes 32 times a window of 31 days, and charges to the end of it', async (t) => {
     const windowMs = 31 * 86_400_000
-    const { get, throttled, clock } = await api(t, { limitMs: 32 * windowMs, windowMs, subject: () => 'tenant:acme' })
+    const options = { limitMs: 32 * windowMs, windowMs, subject: () => 'tenant:acme' }
+    const endOf = async ({ throttled }: Awaited<ReturnType<typeof api>>) =>
+      (await throttled.usage('tenant:acme'))[0]?.endsInMs ?? 0
+    const end = BEGIN + (await endOf(await api(t, options)))
+    const { get, throttled, clock } = await api(t, options, end - 60_000)
     assert.equal((await get('/work/0')).status, 200)
-    const endsInMs = (await throttled.usage('tenant:acme'))[0]?.endsInMs ?? 0
     await get('/work/1000')
-    clock.advance(endsInMs - 1_001)
+    clock.advance(60_000 - 1_001)
     assert.equal((await throttled.usage('tenant:acme'))[0]?.spentMs, 1_000)
     clock.advance(2)
     assert.equal((await throttled.usage('tenant:acme'))[0]?.spentMs, 0)
