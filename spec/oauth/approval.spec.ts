@@ -232,19 +232,3 @@ describe('an app of the directory', () => {
     }
   })
 })
-
-describe('an approval page', () => {
-  it("is refused with another user's session and from another site", async () => {
-    const running = await started()
-    const agent = await signedIn(running)
-    const page = await agent.authorize(running.issuer, asked(running.clientId))
-    assert.equal((await page.submit({ action: 'accept' }, { 'sec-fetch-site': 'cross-site' })).status, 403)
-    await (await (await agent.authorize(running.issuer, request({ prompt: 'login' }))).logIn('bob', 'builder')).accept()
-    const late = await page.accept()
-    assert.match(late.notice ?? '', /Another user has signed in/)
-    const back = await (await late.logIn()).finish()
-    const tokens = await redeem(running, running.clientId, back.params.get('code'))
-    const claims = await running.server.verify(tokens.access_token)
-    assert.equal(claims?.sub, 'KWC6-X7D')
-  })
-})
