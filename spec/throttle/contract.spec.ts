@@ -281,7 +281,6 @@ contract('Redis', (prefix) => redisStore(client, { prefix }))
 contract('Redis that keeps names', (prefix) => redisStore(client, { prefix, keepSubjects: true }))
 contract('Redis behind Sentinel', (prefix) => redisStore(bySentinel, { prefix }))
 contract('a Cluster', (prefix) => redisStore(byCluster, { prefix }))
-contract('Redis by URL', (prefix) => redisStore(`redis://127.0.0.1:${redis.port}/1`, { prefix }))
 
 describe('redisStore()', () => {
   it('leaves only keys that expire, and nothing in them of the subject', async () => {
