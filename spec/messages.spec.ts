@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import crypto, { createPublicKey, createSecretKey, generateKeyPairSync } from 'node:crypto'
-import { after, before, describe, it, mock } from 'node:test'
+import { createPublicKey, createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
 import { readFileSync, readdirSync } from 'node:fs'
 import express, { type Express, type RequestHandler } from 'express'
 import * as tollgate from '../lib'
@@ -8,7 +8,7 @@ import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
 import { parted } from './support/addressed'
 import { EXPRESS_VERSIONS } from './support/express-versions'
-import { generateKeys } from './support/generate-keys'
+import { fewRsaKeys, generateKeys } from './support/generate-keys'
 import { warned } from './support/heard'
 import { serve } from './support/serve'
 import { until } from './support/until'
@@ -136,12 +136,7 @@ const WARNED: [wrong: string, code: string, mount: (app: Express) => unknown, sa
 ]
 
 describe('a mistake is told at startup:', () => {
-  // A server makes its RSA key before it finds some of the mistakes, and each key takes a tenth of a second.
-  before(() => {
-    const [make, key] = [generateKeyPairSync as (...args: unknown[]) => unknown, generateKeys('rsa')]
-    mock.method(crypto, 'generateKeyPairSync', (...args: unknown[]) => (args[0] === 'rsa' ? key : make(...args)))
-  })
-  after(() => mock.restoreAll())
+  fewRsaKeys() // a server makes its key before it finds some of the mistakes
 
   for (const [call, expected] of Object.entries(WRONG_CALLS)) {
     it(call, () => {

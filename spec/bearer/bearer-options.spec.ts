@@ -62,17 +62,6 @@ describe('requireBearer() throws at startup', () => {
     ]
     for (const options of right) assert.equal(requireBearer(options as BearerOptions).name, 'requireBearer')
   })
-
-  it('and takes issuer and audience from the environment', () => {
-    process.env.ISSUER_BASE_URL = 'https://as.test'
-    process.env.AUDIENCE = 'https://api.test'
-    try {
-      assert.equal(requireBearer().name, 'requireBearer')
-    } finally {
-      delete process.env.ISSUER_BASE_URL
-      delete process.env.AUDIENCE
-    }
-  })
 })
 
 describe('allowUnauthenticated() throws at startup', () => {

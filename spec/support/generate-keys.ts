@@ -1,4 +1,5 @@
-import { type KeyObject, generateKeyPairSync } from 'node:crypto'
+import crypto, { type KeyObject, generateKeyPairSync } from 'node:crypto'
+import { after, before, mock } from 'node:test'
 import { ownKey } from '../../lib/bearer/keys/own-key'
 
 export interface Keys {
@@ -14,4 +15,17 @@ export function generateKeys(kind: Kind, namedCurve = 'P-256'): Keys {
   // The declarations have an overload for each kind.
   const { publicKey, privateKey } = generateKeyPairSync(kind as 'rsa', options)
   return { publicKey: ownKey(publicKey), privateKey: ownKey(privateKey) }
+}
+
+/** Lets RSA keys that lib/ makes be three by turns until the suite ends: each takes a tenth of a second to make. */
+export function fewRsaKeys(): void {
+  before(() => {
+    const make = generateKeyPairSync as (...args: unknown[]) => unknown
+    const pairs = [generateKeys('rsa'), generateKeys('rsa'), generateKeys('rsa')]
+    let n = 0
+    mock.method(crypto, 'generateKeyPairSync', (...args: unknown[]) =>
+      args[0] === 'rsa' ? pairs[n++ % 3] : make(...args),
+    )
+  })
+  after(() => mock.restoreAll())
 }

@@ -5,6 +5,7 @@ import express from 'express'
 import { type IssuerOptions, requireBearer, sessionOf } from '../../lib'
 import * as providers from '../../lib/providers'
 import { ATTACKS, devIssuer } from '../../lib/testing'
+import { fewRsaKeys } from '../support/generate-keys'
 import { serve } from '../support/serve'
 
 const { auth0, clerk, cognito, entra, githubActions, hydra, keycloak, logto, okta } = providers
@@ -47,6 +48,8 @@ const PRESETS: readonly Preset[] = [
 ]
 
 describe('devIssuer({ like })', () => {
+  fewRsaKeys()
+
   for (const [title, like, userId = 'ada'] of PRESETS) {
     it(`makes tokens of users and machines of ${title}, and attacks that are refused`, async () => {
       const dev = devIssuer({ like, algorithm: like.algorithms ? 'RS256' : 'ES256' }) // RSA keys take long to make

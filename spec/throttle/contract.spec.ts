@@ -65,7 +65,6 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       app.use(throttled)
       app.get('/throttled', throttleTest())
       app.get('/wait', (_req, res) => void running.push(() => res.end()))
-      app.use('/tree', (_req, res) => void res.end())
       const { get } = await serve(app)
       t.after(() => throttled.close())
       if (chosen) await until(async () => (await throttled.usage('nobody')).every(({ degraded }) => !degraded))
@@ -145,32 +144,6 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       await until(() => (running.shift()?.(), isOver))
       assert.deepEqual(await answered, Array<number>(12).fill(200))
     })
-
-    it('gives routes windows of their own, or none', async (t) => {
-      const routes = { '/tree/open': false, '/tree': { limitMs: 20_000, windowMs: DAY } } as const
-      const { get, charge } = await api(t, { windowMs: DAY, routes })
-      await charge(10_001)
-      assert.equal((await charge(0)).status, 429)
-      assert.equal((await get('/tree')).number('X-THROTTLE-WINDOW-SIZE'), 20_000)
-      assert.equal((await get('/tree/open')).headers.get('x-throttle-window-size'), null)
-    })
-
-    it('reset() gives the window back', async (t) => {
-      const { charge, throttled, spentMs } = await api(t, { windowMs: DAY })
-      await charge(10_001)
-      assert.equal((await charge(0)).status, 429)
-      await throttled.reset('ada')
-      assert.equal((await charge(0)).status, 200)
-      assert.ok((await spentMs()) < 5_000)
-    })
-
-    for (const options of [{ wait: false }, { dryRun: true }] satisfies ThrottleOptions[]) {
-      it(`charges and ${'dryRun' in options ? 'lets in' : 'refuses'} with ${JSON.stringify(options)}`, async (t) => {
-        const { charge } = await api(t, { windowMs: DAY, ...options })
-        for (let i = 0; i < 5; i++) assert.equal((await charge(2_001)).status, 200)
-        assert.equal((await charge(0)).status, 'dryRun' in options ? 200 : 429)
-      })
-    }
 
     if (storeOf === undefined) return
     /** Processes that share their windows. */

@@ -123,16 +123,10 @@ describe('requireBearer({ tokenFrom: function })', () => {
     assert.equal((await (await api(() => false as never)).ask({}))[0], 401)
   })
 
-  it('makes a TypeError of a promise, be it rejected, and of a function', async () => {
-    for (const [answer, message] of [
-      [() => Promise.resolve(ada), 'tokenFrom returned a promise'],
-      [() => Promise.reject(new Error('late')), 'tokenFrom returned a promise'],
-      [() => () => ada, 'tokenFrom must return the token as text, or undefined; it returned a function'],
-    ] as const) {
-      const [status, text] = await (await api(answer as never)).ask({})
-      assert.equal(status, 500)
-      assert.match(text, new RegExp(`^${message}`))
-    }
+  it('makes a TypeError of a function', async () => {
+    const [status, text] = await (await api(() => (() => ada) as never)).ask({})
+    assert.equal(status, 500)
+    assert.match(text, /^tokenFrom must return the token as text, or undefined; it returned a function/)
   })
 })
 
