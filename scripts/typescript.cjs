@@ -14,7 +14,6 @@ const optionsOf = (sourcefile) => ({
   format: 'cjs',
   platform: 'node',
   target: 'node20',
-  keepNames: true,
   sourcemap: 'external',
   tsconfigRaw: { compilerOptions: { alwaysStrict: true } },
 })
