@@ -4,7 +4,6 @@ import { readJws } from '../../bearer/credentials/jws'
 import { isSignedWith } from '../../bearer/keys/signature'
 import type { JsonObject } from '../../http/json'
 import { OAuthError } from '../oauth-error'
-import { rawSignature } from './ecdsa-signature'
 import type { RingKey } from './keyring'
 
 /** What holds for one kind of JWT, when it is issued and when it is checked. */
@@ -34,7 +33,7 @@ export async function signedJwt(kind: JwtKind, claims: object, { alg, kid, priva
 function signature(alg: RingKey['alg'], text: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
   if (alg === 'RS256') return signedWithRsa('sha256', text, key)
   if (alg === 'EdDSA') return sign(null, text, key)
-  return rawSignature(sign('sha256', text, key))
+  return sign('sha256', text, { key, dsaEncoding: 'ieee-p1363' }) // r and s side by side (RFC 7518 §3.4)
 }
 
 function encoded(part: object): string {
