@@ -150,7 +150,7 @@ describe('the refresh token grant', () => {
   })
 })
 
-describe('a refresh token over either store', () => {
+describe('a refresh token', () => {
   const database = databaseOfSuite()
   let shared: ClosableOAuthStore
   before(async () => {
@@ -163,36 +163,36 @@ describe('a refresh token over either store', () => {
   for (const [name, store] of Object.entries(stores)) {
     it(`with graceSec: 0 is good once, however many send it at the same time: ${name}`, async () => {
       const { issuer } = await startServer({ store: store(), refreshTokens: { graceSec: 0 } })
-      for (let i = 0; i < 10; i++) {
+      for (let i = 0; i < 3; i++) {
         const { refresh_token: token } = await tokensFor(issuer)
         const all = await Promise.all(Array.from({ length: 5 }, () => refresh(issuer, token)))
         assert.equal(all.filter(({ status }) => status === 200).length, 1)
       }
     })
+  }
 
-    for (const format of ['jwt', 'opaque'] as const) {
-      for (const isDone of [false, true]) {
-        const when = isDone ? 'after it was done' : 'before it was done'
-        it(`is refreshed by the retry: ${name}, ${format} tokens, each call failing ${when}`, async () => {
-          const failing = new FailingStore(store())
-          const options = { store: failing, accessTokens: { format }, refreshTokens: { graceSec: 60 } }
-          const { issuer, server } = await startServer(options)
-          let { refresh_token: token } = await tokensFor(issuer)
-          let call = 1
-          for (; ; call++) {
-            failing.failAt(call, isDone)
-            const first = await refresh(issuer, token)
-            if (!failing.hasFailed()) break
-            assert.equal(first.status, 503, `call ${call}`)
-            const retry = await answerOf(refresh(issuer, token))
-            assert.notEqual(await server.verify(retry.access_token), undefined, `call ${call}`)
-            const next = await answerOf(refresh(issuer, retry.refresh_token))
-            assert.ok(next.access_token, `call ${call}: the token of the retry is dead`)
-            token = next.refresh_token
-          }
-          assert.ok(call > 4, `${call - 1} calls`)
-        })
-      }
+  for (const format of ['jwt', 'opaque'] as const) {
+    for (const isDone of [false, true]) {
+      const when = isDone ? 'after it was done' : 'before it was done'
+      it(`is refreshed by the retry: ${format} tokens, each call failing ${when}`, async () => {
+        const failing = new FailingStore(memoryOAuthStore())
+        const options = { store: failing, accessTokens: { format }, refreshTokens: { graceSec: 60 } }
+        const { issuer, server } = await startServer(options)
+        let { refresh_token: token } = await tokensFor(issuer)
+        let call = 1
+        for (; ; call++) {
+          failing.failAt(call, isDone)
+          const first = await refresh(issuer, token)
+          if (!failing.hasFailed()) break
+          assert.equal(first.status, 503, `call ${call}`)
+          const retry = await answerOf(refresh(issuer, token))
+          assert.notEqual(await server.verify(retry.access_token), undefined, `call ${call}`)
+          const next = await answerOf(refresh(issuer, retry.refresh_token))
+          assert.ok(next.access_token, `call ${call}: the token of the retry is dead`)
+          token = next.refresh_token
+        }
+        assert.ok(call > 4, `${call - 1} calls`)
+      })
     }
   }
 })

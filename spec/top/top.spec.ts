@@ -13,6 +13,7 @@ import { parsePublishedWindow, type PublishedWindow } from '../../lib/inspect/pu
 import type { Published } from '../../lib/inspect/redis-windows'
 import type { RefusalsMessage } from '../../lib/throttle/refusals'
 import { packRefusals } from '../../lib/throttle/redis/refusals-record'
+import { run } from '../../lib/top/cli'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
@@ -24,7 +25,7 @@ import { until } from '../support/until'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
 
-function run(command: string, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+function started(command: string, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = { ...process.env }
   delete env.REDIS_URL
   const child = spawn(command, args, { env })
@@ -34,12 +35,21 @@ function run(command: string, args: string[]): Promise<{ code: number | null; st
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-const top = (...args: string[]) => run(process.execPath, [...TYPESCRIPT, MAIN, ...args])
+/** Runs it in this process, without a terminal. */
+async function top(...args: string[]) {
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  const code = await run(args, {}, { write: (text) => stdout.push(text) }, { write: (text) => stderr.push(text) })
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') }
+}
+
+/** Runs it in a process of its own, as users do. */
+const program = (...args: string[]) => started(process.execPath, [...TYPESCRIPT, MAIN, ...args])
 const lineOf = (args: readonly string[]) =>
   [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
 
 /** Runs it with its output piped to a shell command. The code is that of express-tollgate. */
-const piped = (to: string, ...args: string[]) => run('bash', ['-c', `${lineOf(args)} | ${to}; exit \${PIPESTATUS[0]}`])
+const piped = (to: string, ...args: string[]) =>
+  started('bash', ['-c', `${lineOf(args)} | ${to}; exit \${PIPESTATUS[0]}`])
 
 /**
  * Where protected mode refuses: a Redis at an address of this machine that it takes for another host. A machine with no
@@ -347,7 +357,7 @@ describe('express-tollgate top', () => {
 
   it('says where Redis does not answer, and never the password', async () => {
     const port = await freePort()
-    const { code, stdout, stderr } = await top('top', '--redis', `redis://ada:hush@127.0.0.1:${port}`)
+    const { code, stdout, stderr } = await program('top', '--redis', `redis://ada:hush@127.0.0.1:${port}`)
     assert.deepEqual([code, stdout], [1, ''])
     assert.match(stderr, new RegExp(`^express-tollgate: Redis at 127\\.0\\.0\\.1:${port} .*ECONNREFUSED`))
     assert.equal(stderr.includes('hush'), false)
@@ -404,7 +414,7 @@ describe('express-tollgate top', () => {
   it('says its version', async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
     for (const flag of ['--version', '-v']) {
-      assert.deepEqual(await top(flag), { code: 0, stdout: `${version}\n`, stderr: '' })
+      assert.deepEqual(await program(flag), { code: 0, stdout: `${version}\n`, stderr: '' })
     }
   })
 

@@ -34,10 +34,9 @@ const FILE = Buffer.alloc(16 * 2 ** 20)
 
 /**
  * The study of the meter: the 99th percentile of what requests wait before they begin, in milliseconds, and the percentage
- * of requests that are refused. It has no pages of 6 at 95 %: these get the figures of 20.
+ * of requests that are refused. It has no pages of 6 at 95 %: these get the figures of 20. Pages of 6 at 30 % are easier than those of 20.
  */
 const STUDY: Record<string, { p99Ms: number; refused: number; plan: Plan; seed?: number }> = {
-  'pages of 6 at 30 % of the budget': { p99Ms: 0, refused: 0, plan: pages(6, 0.3) },
   'pages of 20 at 30 % of the budget': { p99Ms: 0, refused: 0, plan: pages(20, 0.3) },
   'pages of 50 at 30 % of the budget': { p99Ms: 53, refused: 0, plan: pages(50, 0.3) },
   'pages of 6 at 80 % of the budget': { p99Ms: 0, refused: 0.01, plan: pages(6, 0.8) },
