@@ -79,7 +79,7 @@ for (const [version, express] of EXPRESS_VERSIONS) {
         }
         const form = 'application/x-www-form-urlencoded'
         const grant = 'grant_type=client_credentials'
-        for (const more of [grant, 'grant_type[]=x', 'grant_type[a]=x'])
+        for (const more of [grant, 'grant_type[]=x', 'grant_type[a]=x', 'scope[a]=x'])
           assert.deepEqual(await send('/token', form, `${grant}&${more}`), [400, 'invalid_request'], more)
         assert.deepEqual(await send('/token', 'application/json', '{"grant_type":"client_credentials"}'), [
           400,
