@@ -14,7 +14,7 @@ import type { Published } from '../../lib/inspect/redis-windows'
 import type { RefusalsMessage } from '../../lib/throttle/refusals'
 import { packRefusals } from '../../lib/throttle/redis/refusals-record'
 import { run } from '../../lib/top/cli'
-import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
+import { UNBOUNDED, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
@@ -568,10 +568,6 @@ describe('table() and screen()', () => {
     assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 25 more'])
     assert.equal(screen(of(many), FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 26 more')
     assert.equal(table(of(many), UNBOUNDED).split('\n').length, 35)
-  })
-
-  it('show what a terminal would obey as code points', () => {
-    assert.equal(plain('a\u001b]0;x\u0007\u202e\u009bb'), 'a\\u{1b}]0;x\\u{7}\\u{202e}\\u{9b}b')
   })
 })
 
