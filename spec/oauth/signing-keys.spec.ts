@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { type JSONWebKeySet, createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { type Clock, systemClock } from '../../lib/http/clock'
 import { Keyring } from '../../lib/oauth/keys/keyring'
 import { manualClock } from '../../lib/testing'
 import { requireBearer } from '../../lib'
@@ -17,6 +18,12 @@ const KEYS = {
   RS256: NEXT_KEY,
   ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
   EdDSA: generateKeyPairSync('ed25519').privateKey,
+}
+
+/** An API that knows nothing of the server but its issuer. Its keys age by the clock; what it fetches takes real time. */
+function apiOf(issuer: string, clock: Clock) {
+  const after: Clock['after'] = (ms, run) => systemClock.after(ms, run)
+  return requireBearer({ issuer, audience: issuer, clock: { ...clock, after } })
 }
 
 describe('signing keys', () => {
@@ -48,7 +55,7 @@ describe('signing keys', () => {
     const clock = manualClock()
     const old = { key: SIGNING_KEY, kid: 'old' }
     const running = await startServer({ clock, signingKeys: [old] })
-    const api = requireBearer({ issuer: running.issuer, audience: running.issuer, clock })
+    const api = apiOf(running.issuer, clock)
     const tokens: string[] = []
     /** A token issued now, and one issued a while ago. */
     const traffic = async () => {
@@ -101,7 +108,7 @@ describe('signing keys', () => {
       const clock = manualClock()
       const old = { key: SIGNING_KEY, kid: 'old' }
       const running = await startServer({ clock, signingKeys: [old] })
-      const api = requireBearer({ issuer: running.issuer, audience: running.issuer, clock })
+      const api = apiOf(running.issuer, clock)
       const call = async () => {
         const form = { grant_type: 'client_credentials' }
         const { access_token: token } = await askToken(running.issuer, form)
@@ -118,7 +125,7 @@ describe('signing keys', () => {
   it('may be replaced in an emergency: the first token of the new key triggers a fetch', async () => {
     const clock = manualClock()
     const running = await startServer({ clock, signingKeys: [{ key: SIGNING_KEY }] })
-    const api = requireBearer({ issuer: running.issuer, audience: running.issuer, clock })
+    const api = apiOf(running.issuer, clock)
     const call = async () => {
       const { access_token: token } = await askToken(running.issuer, { grant_type: 'client_credentials' })
       return api.check(token)
