@@ -45,6 +45,7 @@ const bearer = requireBearer({
 })
 const app = express().use(bearer, (req, res) => void res.send(sessionOf(req).sub))
 const server = app.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+server.keepAliveTimeout = 0
 
 process.once('disconnect', () => process.exit()) // a killed spec leaves nothing behind
 

@@ -18,7 +18,8 @@ const delay = monitorEventLoopDelay({ resolution: 5 })
 delay.enable()
 
 async function originOf(app: express.Express): Promise<string> {
-  const http: Server = createServer(app)
+  // Or a client now and then asks over a connection that is just being closed.
+  const http: Server = createServer({ keepAliveTimeout: 0 }, app)
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', 4_096, resolve))
   return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
 }

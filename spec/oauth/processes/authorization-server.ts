@@ -35,4 +35,5 @@ const server = authorizationServer({
   onError: (err) => console.error(err),
 })
 const app = express().use(new URL(issuer).pathname, server)
-const http = createServer(app).listen(0, '127.0.0.1', 4_096, () => console.log((http.address() as AddressInfo).port))
+const http = createServer({ keepAliveTimeout: 0 }, app) // as in attacked.ts
+http.listen(0, '127.0.0.1', 4_096, () => console.log((http.address() as AddressInfo).port))

@@ -41,6 +41,7 @@ app.get('/work/:ms', async (req, res) => {
   res.end()
 })
 const server = app.listen(0, '127.0.0.1', () => say(`port ${(server.address() as AddressInfo).port}`))
+server.keepAliveTimeout = 0
 process.on('SIGTERM', () => {
   server.close(() => void throttled.close().then(() => process.exit(0)))
   server.closeIdleConnections()

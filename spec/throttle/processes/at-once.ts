@@ -24,4 +24,5 @@ app.use(async (req, res) => {
 })
 void throttled.ready().then(() => {
   const server = app.listen(0, '127.0.0.1', () => say(`port ${(server.address() as AddressInfo).port}`))
+  server.keepAliveTimeout = 0
 })
