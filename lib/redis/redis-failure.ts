@@ -37,11 +37,11 @@ const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
   [/OOM/, 'has no memory left', 'raise its maxmemory, or give the throttle a server of its own'],
   [/MISCONF|NOREPLICAS/, 'takes no writes', 'see its log: it cannot save or replicate its data'],
   [/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/, 'has a certificate that is not trusted', 'name its CA in NODE_EXTRA_CA_CERTS'],
-  // A server that has no connection left, or is in protected mode, closes it, often before the client has read why.
+  // A server that is full or in protected mode closes the connection, often before the client has read why.
   [
     /ECONNRESET|EPIPE/,
     'closed the connection',
-    'see its log: maxclients may be reached; protected mode refuses clients of other hosts; TLS needs rediss://',
+    'see its log: maxclients may be reached; protected mode refuses other hosts; a server with TLS needs rediss://',
   ],
 ]
 const SILENT = ['does not answer', 'check host, port and firewall'] as const

@@ -261,7 +261,7 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
 const TABLE = tableOf('docs/authorization-server.md', 'Event')
 const database = databaseOfSuite()
 
-// Over the store of production; what both stores do is in stores/store-contract.ts.
+// The store is that of production. stores/store-contract.ts checks what both stores do.
 describe('what ends when', () => {
   it('the table has every event', () => assert.deepEqual(Object.keys(TABLE), Object.keys(EVENTS)))
 

@@ -20,7 +20,7 @@ const KEYS = {
   EdDSA: generateKeyPairSync('ed25519').privateKey,
 }
 
-/** An API that knows nothing of the server but its issuer. Its keys age by the clock; what it fetches takes real time. */
+/** An API that knows the server by its issuer alone. Its keys age by the clock; its fetches take real time. */
 function apiOf(issuer: string, clock: Clock) {
   const after: Clock['after'] = (ms, run) => systemClock.after(ms, run)
   return requireBearer({ issuer, audience: issuer, clock: { ...clock, after } })

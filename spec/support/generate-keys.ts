@@ -17,7 +17,7 @@ export function generateKeys(kind: Kind, namedCurve = 'P-256'): Keys {
   return { publicKey: ownKey(publicKey), privateKey: ownKey(privateKey) }
 }
 
-/** Lets RSA keys that lib/ makes be three by turns until the suite ends: each takes a tenth of a second to make. */
+/** Gives lib/ three RSA keys by turns until the suite ends. To make one takes a tenth of a second. */
 export function fewRsaKeys(): void {
   before(() => {
     const make = generateKeyPairSync as (...args: unknown[]) => unknown

@@ -9,7 +9,7 @@ export function reloaded(module: string): unknown {
   return load(`../../lib/${module}`)
 }
 
-/** Another copy of the package: what it says once in a process it says again. */
+/** Loads another copy of the package. It says again what the first copy has said once. */
 export function packageCopy(): typeof tollgate {
   return reloaded('index') as typeof tollgate
 }

@@ -38,8 +38,9 @@ const userOrAddress =
     req.user ? `user:${req.user.id}` : addressSubject(req)
 
 /**
- * Signs in once to an app with a copy of the package of its own, because a warning is said once in each, then asks
- * twice. `bodies` are the subjects.
+ * Signs in to an app once, then asks it twice. The app has its own copy of the package, because a copy says a warning once.
+ *
+ * @returns the answers' bodies, which are the subjects
  */
 async function run(t: TestContext, mount: Mount, paths: readonly string[] = ['/', '/']) {
   const warnings = warned(t)

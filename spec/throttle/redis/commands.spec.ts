@@ -114,7 +114,7 @@ describe('commands that throttle() sends to Redis', () => {
         }
       }
       await rounds(3) // the first two ask
-      // On a busy machine a request seems to take long now and then, and nothing is asked ahead for one that does.
+      // A busy machine makes a request look expensive now and then. Nothing is asked ahead for such a request.
       let least = Infinity
       await until(async () => (least = Math.min(least, (await commandsOf(() => rounds(4))) / (4 * 20))) <= most)
       t.diagnostic(`${least.toFixed(3)} commands for a request in ${windows} windows`)
