@@ -129,13 +129,10 @@ export class Budgets implements StoredPolicy {
 
   // --- requests
 
-  /**
-   * Decides about a request, also about one that was set aside and goes on. Where it says `ask` or `wait`, the request
-   * stands in line, and its `heard` is to be set.
-   */
+  /** Decides about a request. Where it says `ask` or `wait`, the request stands in line, and its `heard` is to be set. */
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
-    if (!hold.hasBegun) account.ask(hold, now)
+    account.ask(hold, now)
     const decision = decide(account, hold, now)
     linkOf(account)?.activate(account)
     if (decision === 'start') account.begin(hold)
@@ -173,14 +170,6 @@ export class Budgets implements StoredPolicy {
     })
   }
 
-  /** A request waits for another account: it gives back its place here, and asks for one when it goes on. */
-  setAside(hold: Hold, now: number): void {
-    const { account } = hold
-    account.setAside(hold, now)
-    serveLine(account, now)
-    linkOf(account)?.ended(account, now)
-  }
-
   /**
    * A request of the subject asks another window of the same server now, and will ask this one next: both are asked in one
    * command. What it does not take after all is given back at the next tick.
@@ -205,7 +194,7 @@ export class Budgets implements StoredPolicy {
   /** A request has ended: it pays for what it took. */
   finish(hold: Hold, now: number): void {
     const { account } = hold
-    if (hold.state === 'ended' || hold.isInLine) return
+    if (hold.state === 'ended') return
     account.finish(hold, now)
     hold.window.load?.took(hold.time, account.subject, hold.takenUs(now))
     serveLine(account, now)

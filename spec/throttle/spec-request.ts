@@ -62,7 +62,7 @@ export class SpecRequest {
     this.hold = new Hold(account, rules, this.time, new SpecPrice(price), subject, limitUs, clientWaitUs, 32)
     const decision = budgets.admit(this.hold, now)
     if (decision !== 'ask' && decision !== 'wait') this.end = decision
-    this.hold.heard = (end) => void (end === 'wait' || (this.end = end)) // it is in one account only
+    this.hold.heard = (end) => void (this.end = end)
   }
 
   get hasBegun(): boolean {

@@ -212,7 +212,7 @@ class AccountState extends SubjectWindow {
     hold.number = this.number
     this.own.begin(hold)
     this.past.ranUnder(hold.limitUs)
-    if (!this.server.isMemory) this.grant.started(hold, this.own.live)
+    if (!this.server.isMemory) this.grant.started(hold.priceUs, this.own.live)
   }
 
   /** The time of a request begins. The account has entered the window. */
@@ -220,29 +220,19 @@ class AccountState extends SubjectWindow {
     this.own.start(hold, now)
   }
 
-  /** A request waits in another account's line, and holds nothing here. It may ask again until `maxMs` from now. */
-  setAside(hold: Hold, now: number): void {
-    this.#end(hold, now, 'waiting')
-    hold.waitsUntil = now + hold.window.wait.maxUs
-  }
-
   /** A request has ended: it pays for what it took. */
   finish(hold: Hold, now: number): void {
-    if (hold.state === 'live') this.#end(hold, now, 'ended')
-    else hold.state = 'ended'
-  }
-
-  #end(hold: Hold, now: number, state: 'ended' | 'waiting'): void {
+    if (hold.state !== 'live') return void (hold.state = 'ended')
     this.enter(now)
-    this.own.end(hold, now, state)
+    this.own.end(hold, now)
     this.hasEnded = true
     this.grant.ended()
   }
 
-  /** Refuses a request. If it was let in before, it ends with {@link finish} and not here. */
+  /** Refuses a request. */
   refuse(hold: Hold): void {
     hold.number = this.number
-    if (!hold.hasBegun) hold.state = 'ended'
+    hold.state = 'ended'
   }
 
   /** Takes in what a request on the route took. */
@@ -303,10 +293,10 @@ class AccountState extends SubjectWindow {
     runsForUs = Math.max(runsForUs, neededUs)
     this.#expected = undefined
     for (let hold = first; hold !== undefined; hold = hold.behind) {
-      if (!hold.hasBegun) hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
+      hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
-      neededUs += hold.neededUs
-      runsForUs = Math.max(runsForUs, hold.neededUs)
+      neededUs += hold.priceUs
+      runsForUs = Math.max(runsForUs, hold.priceUs)
     }
     const ahead = this.grant.askAhead(this.limitUs, now, () => this.#isHalfFree(now))
     const report: Report = {
@@ -324,7 +314,7 @@ class AccountState extends SubjectWindow {
       runsForUs,
       neededUs,
       count: first === undefined && asks !== undefined ? 1 : line.length,
-      firstNeededUs: first?.neededUs ?? asks?.priceUs ?? 0,
+      firstNeededUs: asks?.priceUs ?? 0,
       askedAheadUs: ahead.us,
       askedAheadPlaces: ahead.places,
       limit: asks?.limitUs ?? (past.highestLimitUs || this.limitUs),

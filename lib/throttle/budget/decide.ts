@@ -27,13 +27,12 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
   if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
-  if (line.length > 0 && !hold.hasBegun) {
+  if (line.length > 0) {
     const { perSubject } = hold.window.wait
     if (perSubject > 0 && isConsidered(account, perSubject)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
-  // One that was let in before stands before all others but its like.
-  if (account.line.first?.hasBegun !== true && fits(account, hold, usedUs, now, server.isDown)) return 'start'
+  if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   return now < hold.waitsUntil ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
@@ -49,7 +48,7 @@ function isConsidered(account: Account, count: number): boolean {
 /**
  * Decides about a request that waits, when time was freed, granted, or has passed.
  *
- * @param before how many wait before it still that were never let in
+ * @param before how many wait before it still
  * @param isAlone this process decides without the store
  */
 export function decideWaiting(
@@ -69,7 +68,7 @@ export function decideWaiting(
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
-  return hold.hasBegun || before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
+  return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
 
 /**
@@ -102,13 +101,13 @@ function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean):
 /** Whether a request may start now, by what this process knows or was granted. */
 function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
   const { server, grant, own } = account
-  const { neededUs, limitUs, concurrency } = hold
+  const { priceUs, limitUs, concurrency } = hold
   if (server.isMemory) {
     if (!account.hasPlace(hold, usedUs)) return false
-    return neededUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
+    return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
   if (isAlone) return fitsShare(account, hold, usedUs, now)
-  const isGranted = neededUs <= grant.us && grant.places > 0 && now < grant.until
+  const isGranted = priceUs <= grant.us && grant.places > 0 && now < grant.until
   const isServed = limitUs >= grant.limitUs && concurrency >= grant.concurrency
   return isGranted && isServed && (own.live === 0 || account.hasPlace(hold, usedUs))
 }
@@ -120,7 +119,7 @@ function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone
 function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): boolean {
   const { own, server } = account
   const leftUs = shareLeftUs(account, hold.limitUs, now)
-  if (hold.neededUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
+  if (hold.priceUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
   return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 

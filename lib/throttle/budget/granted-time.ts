@@ -42,9 +42,9 @@ export class GrantedTime {
   }
 
   /** A request has started, and takes its part of the grant. */
-  started(hold: { readonly neededUs: number }, live: number): void {
+  started(priceUs: number, live: number): void {
     this.#peak = Math.max(this.#peak, live)
-    this.us = Math.max(0, this.us - hold.neededUs)
+    this.us = Math.max(0, this.us - priceUs)
     this.places = Math.max(0, this.places - 1)
   }
 

@@ -45,12 +45,11 @@ export interface HoldRules {
 
 /**
  * One request in one account: what it asks of a window, and what it has there. While it is live, it has a place, and the
- * part of its price that it has not used counts against the budget. Where the request has to wait for another account,
- * this one takes the place back, and the hold waits again. The request's time is its stopwatch's; only the account writes
- * here. An account knows its holds, so a hold is told only by its parameters what an account and a window are.
+ * part of its price that it has not used counts against the budget, also while it waits for another account. The
+ * request's time is its stopwatch's; only the account writes here. An account knows its holds, so a hold is told only by its parameters what an account and a window are.
  */
 export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
-  /** `waiting`: it stands in a line, here or elsewhere. `live`: it was let in, and its stopwatch says whether it runs. */
+  /** `waiting`: it stands in the line. `live`: it was let in, and its stopwatch says whether it runs. */
   state: 'waiting' | 'live' | 'ended' = 'waiting'
   /** Its expected time in µs; below its limit. */
   priceUs = 0
@@ -58,7 +57,7 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   expectedUs = 0
   /** What the stopwatch had counted when it first began here, below 0 before. µs. */
   beforeUs = -1
-  /** The same, when it was let in last, or when the window began, if that was later. */
+  /** The same, or when the window began, if that was later. */
   baseUs = 0
   /** Its excused waits until then. */
   excusedBaseUs = 0
@@ -80,8 +79,8 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
   isConsidered = false
-  /** While it waits: hears `wait` whenever the line was looked at and it stays, and once what became of it. */
-  heard: ((end: WaitEnd | 'wait') => void) | undefined = undefined
+  /** While it waits: hears once what became of it. */
+  heard: ((end: WaitEnd) => void) | undefined = undefined
   /** The same request's hold in another account. */
   next: Hold<Account, Window> | undefined = undefined
 
@@ -102,18 +101,8 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
     readonly concurrency: number,
   ) {}
 
-  /** It was let in before: in a line it stands before those who never were. */
-  get hasBegun(): boolean {
-    return this.beforeUs >= 0
-  }
-
   get isInLine(): boolean {
     return this.joinedAt >= 0
-  }
-
-  /** What it needs to be let in, in µs. */
-  get neededUs(): number {
-    return Math.max(0, this.priceUs - this.takenUs(this.time.since))
   }
 
   get isRunning(): boolean {

@@ -11,19 +11,11 @@ export class Line {
   /** The line is asked about again then, in µs of the process's clock. */
   askAt = 0
 
-  /** A request joins: behind all others, but one that was let in before stands behind those alone. */
   join(hold: Hold, now: number): void {
     hold.joinedAt = now
-    hold.askedIn = 0
-    let before = this.#last
-    if (hold.hasBegun) {
-      before = undefined
-      for (let next = this.first; next?.hasBegun === true; next = next.behind) before = next
-    }
-    hold.behind = before === undefined ? this.first : before.behind
-    if (before === undefined) this.first = hold
-    else before.behind = hold
-    if (hold.behind === undefined) this.#last = hold
+    if (this.#last === undefined) this.first = hold
+    else this.#last.behind = hold
+    this.#last = hold
     this.length++
   }
 

@@ -74,10 +74,9 @@ export class OwnUsage {
     return end
   }
 
-  /** Takes a request in. Its time stands still until {@link start}, or until it goes on. */
+  /** Takes a request in. Its time stands still until {@link start}. */
   begin(hold: Hold): void {
-    if (hold.hasBegun) hold.isCountedFrom(hold.time.since)
-    else hold.expectedUs = hold.priceUs
+    hold.expectedUs = hold.priceUs
     hold.state = 'live'
     hold.following = this.first
     if (this.first !== undefined) this.first.previous = hold
@@ -90,11 +89,11 @@ export class OwnUsage {
     hold.isCountedFrom(now)
   }
 
-  /** A request has ended, or waits for another account: it pays for what it took. */
-  end(hold: Hold, now: number, state: 'ended' | 'waiting' = 'ended'): void {
+  /** A request has ended: it pays for what it took. */
+  end(hold: Hold, now: number): void {
     this.charge(hold.usedUs(now))
     this.#excusedUs += hold.excusedUs(now)
-    hold.state = state
+    hold.state = 'ended'
     const { previous, following } = hold
     if (previous === undefined) this.first = following
     else previous.following = following

@@ -78,24 +78,21 @@ export function endLine(account: Account): void {
   endSome(account, () => 'closed')
 }
 
-/** @param decide says what becomes of a hold; `before` is the number of newcomers that stay in line before it */
+/** @param decide says what becomes of a hold; `before` is the number that stay in line before it */
 function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
   const ended: [Hold, WaitEnd][] = []
-  const staying: Hold[] = []
   let last: Hold | undefined
   for (let [hold, before] = [account.line.first, 0]; hold !== undefined;) {
     const next: Hold | undefined = hold.behind
     const end = decide(hold, before)
     if (end === 'wait') {
       last = hold
-      if (!hold.hasBegun) before++
-      if (hold.isConsidered) staying.push(hold)
+      before++
     } else {
       account.leave(hold, last, end === 'start')
       ended.push([hold, end])
     }
     hold = next
   }
-  for (const hold of staying) hold.heard?.('wait')
   for (const [hold, end] of ended) hold.heard?.(end)
 }

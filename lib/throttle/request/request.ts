@@ -52,8 +52,6 @@ export class ThrottledRequest implements MeterObserver {
   #abort: AbortController | undefined = undefined
   #isAborted = false
   #next: NextFunction
-  /** It has left the line that it waited in, and asks again for places that it gave back. */
-  #isReturning = false
 
   constructor(meter: Meter, req: Request, res: Response, next: NextFunction) {
     this.time = meter
@@ -109,10 +107,8 @@ export class ThrottledRequest implements MeterObserver {
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => {
-      hold.heard = (end) => (end === 'wait' ? this.#stays() : resolve(end))
+      hold.heard = resolve
     }).then((end) => this.#goOn(hold, end))
-    this.#isReturning = this.#isAdded(hold)
-    if (decision === 'wait') this.#stays()
   }
 
   /** Its client has gone, and with it the address that this throttle would charge: nothing runs any more. */
@@ -134,7 +130,7 @@ export class ThrottledRequest implements MeterObserver {
   }
 
   #proceed(hold: RequestHold, end: Decision | WaitEnd, now: number): void {
-    if (end === 'start') return this.#entered(hold, now)
+    if (end === 'start') return this.#pass(hold, now)
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
     if (end === 'outage' && hold.window.onOutage === 'closed') {
@@ -155,18 +151,11 @@ export class ThrottledRequest implements MeterObserver {
       if (!isUnavailable)
         emitRefused(this.#req, hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
     })
-    this.#entered(hold, now)
-  }
-
-  /** It has a place in one window: those that it was set aside in are asked again, the innermost first. */
-  #entered(entered: RequestHold, now: number): void {
-    this.#add(entered)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (hold.state === 'waiting') return this.#took(hold, hold.window.budgets.admit(hold, now), now)
-    this.#pass(this.#first as RequestHold, now)
+    this.#pass(hold, now)
   }
 
   #pass(hold: RequestHold, now: number): void {
+    this.#add(hold)
     const isFirst = this.#stalls === undefined
     if (hold.next !== undefined) learnNext(hold.next, hold)
     emitAdmitted(this.#req, hold)
@@ -183,14 +172,8 @@ export class ThrottledRequest implements MeterObserver {
     stalls.run(this, this.#next)
   }
 
-  #isAdded(of: RequestHold): boolean {
-    let hold = this.#first
-    while (hold !== undefined && hold !== of) hold = hold.next
-    return hold !== undefined
-  }
-
   #add(hold: RequestHold): void {
-    if (this.#isAdded(hold)) return
+    if (hold === this.#first) return
     hold.next = this.#first
     this.#first = hold
     this.#req.throttle ??= new ShownBudget(this)
@@ -258,15 +241,7 @@ export class ThrottledRequest implements MeterObserver {
     return again
   }
 
-  // --- while it waits, and when its time changes
-
-  /** What it has taken so far of windows that it is let in to stays its own while it asks those outside of them again. */
-  #stays(): void {
-    if (this.#isReturning) return
-    const now = this.#now
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (hold.state === 'live' && !hold.window.dryRun) hold.window.budgets.setAside(hold, now) // a dry run waits for nothing
-  }
+  // --- when its time changes
 
   /** Before its time changes: what it took so far belongs to the windows that it took it in. */
   changes(at: number): void {

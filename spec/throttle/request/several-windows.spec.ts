@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import express, { type Response } from 'express'
 import { type Throttle, redisStore, throttle, budgetOf } from '../../../lib'
+import { nowUs, systemClock } from '../../../lib/http/clock'
 import { introspectionOf } from '../../../lib/throttle/introspection'
 import { subjectKey } from '../../../lib/throttle/subject'
 import type { Account } from '../../../lib/throttle/budget/account'
@@ -22,8 +23,8 @@ const WINDOW_MS = 2_592_000_000
 describe('throttle() twice, where a request waits for the second', () => {
   const own = databaseOfSuite()
 
-  /** A team's window, then a user's; each admission asks Redis, so that a client can go while it is asked. */
-  async function api(t: TestContext) {
+  /** A team's window and a user's, in this order or the other; each admission asks Redis, so that a client can go while it is asked. */
+  async function api(t: TestContext, isUserFirst = false) {
     const store = askingStore(redisStore(own.url, { prefix: `${Math.random()}:` }))
     const wait = { maxMs: 60_000, perSubject: 64 } // on a busy machine those who came first wait while the others come
     const shared = { windowMs: WINDOW_MS, store, wait }
@@ -37,7 +38,7 @@ describe('throttle() twice, where a request waits for the second', () => {
       responses.push(new WeakRef(res))
       next()
     })
-    app.use(team, user)
+    app.use(...(isUserFirst ? [user, team] : [team, user]))
     app.get('/', (_req, res) => {
       running.add(res)
       res.once('close', () => running.delete(res))
@@ -59,11 +60,12 @@ describe('throttle() twice, where a request waits for the second', () => {
     return () => budgets.account(subjectKey(who))
   }
 
-  it('holds nothing in the first meanwhile, and pays nothing', async (t) => {
+  it('keeps its place in the first meanwhile, and pays nothing', async (t) => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').line.length === 10)
-    assert.equal(team().own.live, 2)
+    assert.equal(team().own.live, 12)
+    assert.ok(team().own.usedUs(nowUs(systemClock)) < 6_000_000, 'those that wait take no time')
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
       for (const res of running) {
@@ -76,8 +78,8 @@ describe('throttle() twice, where a request waits for the second', () => {
     await until(() => team().own.live === 0)
   })
 
-  it("leaves its places and its time in the first to the team's other users", async (t) => {
-    const { ask, running, user } = await api(t)
+  it("leaves the places and the time of the team to its other users where the user's window is the outer one", async (t) => {
+    const { ask, running, user } = await api(t, true)
     const asked = Array.from({ length: 60 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').line.length === 58)
     for (const who of ['bob', 'eve', 'joe']) {

@@ -75,8 +75,6 @@ export class SimulatedRequest {
   #held: { readonly budgets: Budgets; readonly hold: SimulatedHold }[] = []
   readonly #budgets: readonly Budgets[]
   readonly #price: RoutePrice
-  /** It asks again for places that it gave back. */
-  #isReturning = false
 
   constructor(
     readonly sim: Simulation,
@@ -142,19 +140,7 @@ export class SimulatedRequest {
     this.#stop()
     for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('parked', now)
-    this.#isReturning = hold.hasBegun
-    hold.heard = (end) => (end === 'wait' ? this.#stays() : this.decided(hold, end))
-    if (decision === 'wait') this.#stays()
-  }
-
-  /** It gives back its places elsewhere. */
-  #stays(): void {
-    if (this.#isReturning) return
-    for (const { budgets, hold } of this.#held) {
-      if (hold.state !== 'live') continue
-      if (hold === this.hold) this.work.live.delete(this)
-      budgets.setAside(hold, this.process.nowUs())
-    }
+    hold.heard = (end) => this.decided(hold, end)
   }
 
   get #route(): RoutePrice {
@@ -174,19 +160,16 @@ export class SimulatedRequest {
       if (end !== 'gone' && end !== 'closed') this.#refused(hold, end, now)
       return
     }
-    if (!this.#held.some((held) => held.hold === hold))
-      this.#held.push({ budgets: this.#budgets[this.#held.length] as Budgets, hold })
-    const newest = this.#held.at(-1)
-    if (newest?.budgets === process.budgets) this.hold ??= hold
-    if (this.hold === hold) {
+    const newest = { budgets: this.#budgets[this.#held.length] as Budgets, hold }
+    this.#held.push(newest)
+    if (newest.budgets === process.budgets) {
+      this.hold = hold
       this.work.live.add(this)
       sim.laws.entered(this.work)
     }
-    const away = this.#held.findLast((held) => held.hold.state === 'waiting')
-    if (away) return this.#took(away.hold, away.budgets.admit(away.hold, now), now)
     for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('running', now)
-    newest?.hold.account.run(newest.hold, now)
+    hold.account.run(hold, now)
     if (this.hold && !this.stretch) this.stretch = this.work.begin(process)
     this.#askNext()
   }
