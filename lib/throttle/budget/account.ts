@@ -1,5 +1,5 @@
 import { GrantedTime } from './granted-time'
-import type { AskTerms, Hold } from './hold'
+import type { Hold } from './hold'
 import { Line } from './line'
 import { OwnUsage } from './own-usage'
 import { Past } from './past'
@@ -50,8 +50,6 @@ class AccountState extends SubjectWindow {
   heardAt = -Infinity
   /** Used and held time of this process when that answer came. In an outage, shares divide what was left then. */
   ownWhenHeard = 0
-  /** A request that another window of the same server decides now, and that will ask here next. */
-  #expected: AskTerms | undefined = undefined
   /** The report that is under way, and when it was sent. */
   sent: Report | undefined
   sentAt = 0
@@ -187,11 +185,6 @@ class AccountState extends SubjectWindow {
     this.grant.asked(hold.priceUs, limitUs, now)
   }
 
-  /** A request is about to ask: the next report asks for it. Time ahead is renewed with it, so that windows ask together. */
-  expect(terms: AskTerms): void {
-    this.#expected = terms
-  }
-
   /** It joins the line. */
   join(hold: Hold, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
@@ -288,10 +281,7 @@ class AccountState extends SubjectWindow {
     const { first } = line
     const latest = own.lastEnd(now)
     let runsForUs = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
-    const asks = first ?? this.#expected
-    let neededUs = first === undefined ? (asks?.priceUs ?? 0) : 0
-    runsForUs = Math.max(runsForUs, neededUs)
-    this.#expected = undefined
+    let neededUs = 0
     for (let hold = first; hold !== undefined; hold = hold.behind) {
       hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
@@ -313,12 +303,12 @@ class AccountState extends SubjectWindow {
       past: past.status,
       runsForUs,
       neededUs,
-      count: first === undefined && asks !== undefined ? 1 : line.length,
-      firstNeededUs: asks?.priceUs ?? 0,
+      count: line.length,
+      firstNeededUs: first?.priceUs ?? 0,
       askedAheadUs: ahead.us,
       askedAheadPlaces: ahead.places,
-      limit: asks?.limitUs ?? (past.highestLimitUs || this.limitUs),
-      concurrency: asks?.concurrency ?? this.concurrency,
+      limit: first?.limitUs ?? (past.highestLimitUs || this.limitUs),
+      concurrency: first?.concurrency ?? this.concurrency,
     }
     this.sent = report
     this.sentAt = now

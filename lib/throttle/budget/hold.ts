@@ -151,6 +151,3 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
     return this.beforeUs < 0 ? 0 : this.time.excusedUs(now) - this.excusedBaseUs
   }
 }
-
-/** What a request asks for. */
-export type AskTerms = Pick<Hold, 'priceUs' | 'limitUs' | 'concurrency'>

@@ -21,7 +21,7 @@ import { emitAdmitted, emitCharged, emitRefused } from './request-events'
 import { setFields } from './response-headers'
 import type { StallSharing } from './stalls'
 import { ShownBudget } from './shown-budget'
-import { type RequestHold, accountOf, askForNext, isEnforced, learnNext, tightest } from './window'
+import { type RequestHold, accountOf, isEnforced, tightest } from './window'
 
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
@@ -91,7 +91,6 @@ export class ThrottledRequest implements MeterObserver {
     if (lax !== undefined) this.#drop(lax, now)
     if (hold.window.dryRun) return this.#rehearse(hold, now)
     const decision = hold.window.budgets.admit(hold, now)
-    if (decision === 'ask') askForNext(hold, now)
     this.#took(hold, decision, now)
   }
 
@@ -157,7 +156,6 @@ export class ThrottledRequest implements MeterObserver {
   #pass(hold: RequestHold, now: number): void {
     this.#add(hold)
     const isFirst = this.#stalls === undefined
-    if (hold.next !== undefined) learnNext(hold.next, hold)
     emitAdmitted(this.#req, hold)
     if (isFirst) this.time.begin(now)
     hold.account.run(hold, now)
@@ -288,7 +286,6 @@ export class ThrottledRequest implements MeterObserver {
   }
 
   ended(now: number, isWrittenOff: boolean): void {
-    if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     this.#stalls?.stops(this, now)
     if (this.orderCheck !== undefined) checkOrder(this.#req, this.orderCheck)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
