@@ -662,7 +662,7 @@ describe('Budgets without a store', () => {
     const { hold } = t.ask(0)
     t.budgets.finish(hold, t.now())
     await t.nearEnd(15_000)
-    t.budgets.chargeLate(hold, 4 * LIMIT_US, t.now())
+    void t.budgets.charge(hold, 4 * LIMIT_US)
     assert.equal(await placesAfter(t), 32 / 4)
   })
 

@@ -8,7 +8,7 @@ import type { HeaderFields } from './given-fields'
  * |---|---|
  * | `paused` `resumed` … `ended` | was answered |
  * | `aborted` `ended` | was destroyed by its app; or lost its client while a file was piped to it; or was ended all the same |
- * | `aborted` `ended` (`late`)* | lost its client, and its handler was not seen for some time: it was written off |
+ * | `aborted` `ended` (`late`) | lost its client, and its handler did not end the response for some time: it was written off |
  * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
  */
 export interface MeterObserver {
@@ -21,21 +21,17 @@ export interface MeterObserver {
   /**
    * Once: the response was ended or destroyed, the client of a piped file has gone, or it takes no more time.
    *
-   * @param isWrittenOff there was no sign of the handler for as long as `aborted()` said
+   * @param isWrittenOff the handler did not end the response for as long as `aborted()` said
    */
   ended(now: number, isWrittenOff: boolean): void
   /**
    * Once, before the response was ended: the connection was closed, and the handler may work on. Returns how long the
-   * meter waits for a sign of the handler before it writes the request off, in microseconds from now; `Infinity` where
+   * meter waits for the end of the response before it writes the request off, in microseconds from now; `Infinity` where
    * nothing of it runs. Where its app closed the connection, or a file is piped to the response, `ended` follows at once.
    */
   aborted(now: number): number
-  /**
-   * After a write-off: time in which a handler turned out to have worked, in microseconds. At most a minute in all.
-   *
-   * @param isOver the handler has ended the response: the real time is known now
-   */
-  late(us: number, now: number, isOver: boolean): void
+  /** Once, after a write-off: the handler has ended the response. @param us the time since then, a minute at most, in µs */
+  late(us: number, now: number): void
   /** The last moment at which response header fields can be set. */
   headers(res: HeaderFields, now: number): void
 }

@@ -12,8 +12,8 @@ import { READER, SENDER, Stopwatch } from './stopwatch'
 import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
 
-/** Longest time that is charged after the first wait, if a handler works on after its client has disconnected. */
-const SEEN_MOST_US = 60_000_000
+/** Longest time that is charged after a write-off, where the handler ends the response after all. */
+const LATE_MOST_US = 60_000_000
 
 /**
  * Measures the processing time of one response and sets `X-PROCESSING-TIME`. The first middleware of this package that
@@ -24,8 +24,7 @@ const SEEN_MOST_US = 60_000_000
  * a throttle. A connection that was upgraded is measured until somebody takes it over.
  *
  * When the client goes away, a response to which a file or another server's response is piped ends with it. Any other
- * handler or stream may work on, and its time goes on until it ends the response, or until there was no sign of it for as
- * long as the observer says.
+ * handler or stream may work on, and its time goes on until it ends the response, for as long as the observer says.
  */
 export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own: ResponseHooks['own'] = undefined
@@ -38,8 +37,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** A file, or another server's response, is piped to the response. */
   #isPassive = false
   #isDrainWatched = false
-  /** Once the client has gone: how long the handler may give no sign, until when, and until when time is charged. µs. */
-  #signs: { waitUs: number; dueAt: number; mostAt: number } | undefined = undefined
   #observer: MeterObserver | undefined = undefined
 
   private constructor(
@@ -135,14 +132,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (!this.hasStopped) this.#stop(this.state === 'abandoned' ? 'ended' : 'settled', nowUs(this.clock))
   }
 
-  /** The handler did something. Where its client has gone, that shows that it was at work until now. */
-  handlerSeen(): void {
-    if (this.#signs === undefined) return
-    const now = nowUs(this.clock)
-    const us = this.#seen(now)
-    if (us > 0) this.#observer?.late(us, now, false)
-  }
-
   // --- ResponseHooks
 
   writeHead(...[res, original, args]: Parameters<ResponseHooks['writeHead']>): unknown {
@@ -167,10 +156,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (res.socket?.destroyed) this.closed()
     if (this.state === 'ended') return
     const now = nowUs(this.clock)
-    const isWrittenOff = this.state === 'writtenOff'
-    const lateUs = this.#seen(now)
+    const lateUs = this.state === 'writtenOff' ? Math.min(now - this.since, LATE_MOST_US) : undefined
     this.#stop('ended', now)
-    if (isWrittenOff) this.#observer?.late(lateUs, now, true)
+    if (lateUs !== undefined) this.#observer?.late(lateUs, now)
   }
 
   /** By the app; or by a pipeline whose client has gone. */
@@ -207,7 +195,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The client has gone. One that waits for a throttle hears of it when it waits no more. */
   closed(): void {
-    if (this.state === 'ended' || this.state === 'parked' || this.#signs !== undefined) return
+    if (this.state === 'parked' || this.state === 'abandoned' || (this.hasStopped && this.state !== 'settled')) return
     const now = nowUs(this.clock)
     this.#resume(READER | SENDER)
     if (this.#isBegun) this.#abandon(now)
@@ -246,29 +234,17 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The client has gone while the handler may work on. */
   #abandon(now: number): void {
-    const signs = (this.#signs = { waitUs: Infinity, dueAt: Infinity, mostAt: Infinity })
-    signs.waitUs = this.#observer?.aborted(now) ?? Infinity
+    const waitUs = this.#observer?.aborted(now) ?? Infinity
     if (this.hasStopped || this.#isPassive) return this.#stop('ended', now)
     this.enter('abandoned', now)
-    signs.dueAt = now + signs.waitUs
-    signs.mostAt = signs.dueAt + SEEN_MOST_US
-    this.#lookForSigns(now)
+    if (waitUs < Infinity) this.#writeOff(now + waitUs, now)
   }
 
   /** A timer may fire early, as Node counts from the beginning of the event loop's turn in which it was set. */
-  #lookForSigns(now: number): void {
-    const { dueAt = Infinity } = this.#signs ?? {}
-    if (this.state !== 'abandoned' || dueAt === Infinity) return
+  #writeOff(dueAt: number, now: number): void {
+    if (this.state !== 'abandoned') return
     if (now >= dueAt) return this.#stop('writtenOff', now)
-    this.clock.after((dueAt - now) / 1_000, () => this.#lookForSigns(nowUs(this.clock)))
-  }
-
-  /** A sign of the handler. Returns the time that is charged late, in microseconds. */
-  #seen(now: number): number {
-    const signs = this.#signs
-    if (signs === undefined) return 0
-    signs.dueAt = Math.min(now + signs.waitUs, signs.mostAt)
-    return this.knownUntil(Math.min(now, signs.mostAt))
+    this.clock.after((dueAt - now) / 1_000, () => this.#writeOff(dueAt, nowUs(this.clock)))
   }
 
   /** Nothing is excused on a response that waits behind others in a pipeline: it has no reader yet. */

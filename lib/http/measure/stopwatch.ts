@@ -13,7 +13,7 @@ export const SENDER = 2
  * | `awaitingClient` | waits for its client | stands still, and is excused up to a cap |
  * | `idle` | the same, and nothing works for it: a file is piped to it | stands still |
  * | `abandoned` | has lost its client, and its handler may work on | counts |
- * | `writtenOff` | the same, and there was no sign of its handler for long | is known up to `since`, which a sign moves |
+ * | `writtenOff` | the same, and its handler has not ended the response for long | is known up to `since` |
  * | `settled` | is measured no more, and its response is still open | is final |
  * | `ended` | its response was ended or destroyed; `since` says when | is final |
  */
@@ -134,14 +134,6 @@ export class Stopwatch {
     this.since = now
     this.#countedUs = this.#excusedUs = this.#waitsFor = this.#countedWaitsUs = 0
     this.#waitCountsFrom = undefined
-  }
-
-  /** After a write-off: its handler was at work until then. Returns the time since the last sign, in microseconds. */
-  protected knownUntil(at: number): number {
-    if (this.state !== 'writtenOff') return 0
-    const us = Math.max(0, at - this.since)
-    this.since += us
-    return us
   }
 
   /** Goes by another clock from now on, which is ahead by `us`. */

@@ -41,8 +41,6 @@ export class ThrottledRequest implements MeterObserver {
   #isRefused = false
   /** The process was overloaded: the budget has not refused it, and is shown. */
   #isShed = false
-  /** Seen after a write-off, in µs. */
-  #lateUs = 0
   /** An address pays for it: whether somebody was signed in when it ends. */
   orderCheck: OrderCheck | undefined = undefined
   #stalls: StallSharing | undefined = undefined
@@ -303,23 +301,20 @@ export class ThrottledRequest implements MeterObserver {
     emitCharged(this.#req, hold, measuredUs, hold.priceUs, 'request')
   }
 
-  late(us: number, now: number, isOver: boolean): void {
+  late(us: number, now: number): void {
     if (this.#isRefused) return
-    this.#lateUs += us
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (us > 0) {
-        hold.window.budgets.chargeLate(hold, us, now)
-        emitCharged(this.#req, hold, us, 0, 'request')
-      }
-      if (isOver) this.#learn(hold, now)
+      void hold.window.budgets.charge(hold, us)
+      emitCharged(this.#req, hold, us, 0, 'request')
+      this.#learn(hold, now, us)
     }
   }
 
   /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
-  #learn(hold: RequestHold, now: number): void {
+  #learn(hold: RequestHold, now: number, lateUs = 0): void {
     if (this.#res.statusCode === 404) return
     hold.window.routes.keep(hold.route)
-    const workUs = Math.max(0, hold.takenUs(now) + this.#lateUs - this.time.countedWaitsUs(now))
+    const workUs = Math.max(0, hold.takenUs(now) + lateUs - this.time.countedWaitsUs(now))
     hold.account.learn(hold.route, workUs)
   }
 
@@ -333,7 +328,6 @@ export class ThrottledRequest implements MeterObserver {
   // --- what the handler calls
 
   get signal(): AbortSignal {
-    this.time.handlerSeen()
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.#isAborted) this.#abort.abort()
@@ -351,7 +345,6 @@ export class ThrottledRequest implements MeterObserver {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw optionError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`, RangeError)
     }
-    this.time.handlerSeen()
     const us = Math.round(ms * 1_000)
     const reported: Promise<void>[] = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {

@@ -49,9 +49,6 @@ interface Way {
 
 /** A 32nd of the limit: after so long without a sign of its handler a request on an unknown route is written off. */
 const UNSEEN_MS = 18_000 / 32
-/** What is charged of a handler that works 40 ms, loses its client, gives a sign after 500 ms and is not seen again. */
-const SEEN_ONCE_MS = 540 + (UNSEEN_MS - 40)
-
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
 
@@ -195,7 +192,7 @@ const WAYS: Record<string, Way> = {
   },
   'early return, by the signal': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: UNSEEN_MS,
     handle: afterWork(({ req }) => assert.equal(budgetOf(req).signal.aborted, true)),
   },
   'early return, by res.closed': {
@@ -229,7 +226,7 @@ const WAYS: Record<string, Way> = {
   },
   'budgetOf(req).charge()': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: UNSEEN_MS,
     handle: afterWork(({ req }) => budgetOf(req).charge(0)),
   },
   'a thrown error': {

@@ -274,7 +274,7 @@ export class SimulatedRequest {
       process.guarded(() => {
         if (process.isClosing) return
         const us = this.sim.loop.now - at
-        process.budgets.chargeLate(hold, us, process.nowUs())
+        void process.budgets.charge(hold, us)
         work.addLate(process, us)
       })()
     })
