@@ -62,8 +62,8 @@ export class Spenders {
       ...seen,
       spentMs: Math.max(0, Math.round(account.usedUs(now) / 1_000)),
       limitMs: account.limitUs > 0 ? account.limitUs / 1_000 : null,
-      holdMs: Math.round(account.own.heldUs(now) / 1_000),
-      running: account.own.live + account.heard.running,
+      holdMs: Math.round(account.own.at(now).heldUs / 1_000),
+      running: account.own.live.length + account.heard.running,
       waiting: account.line.length,
       endsInMs: Math.round(account.endsInUs(now) / 1_000),
     }

@@ -4,8 +4,8 @@ import { UsageLog } from '../advisor/usage-log'
 import type { Account } from './budget/account'
 import { type Decision, decide, decideAfterwards } from './budget/decide'
 import type { Hold as AnyHold, RefusalReason } from './budget/hold'
-import { endLine, makeRoom, serveLine } from './budget/serve-line'
-import type { AccountTerms } from './budget/subject-window'
+import { endLine, makeRoom, serveLine } from './budget/decide'
+import type { AccountTerms } from './budget/account'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
 import { isReported } from './store/due'
@@ -138,7 +138,7 @@ export class Budgets implements StoredPolicy {
       account.join(hold, now)
       this.#lines.add(account)
       makeRoom(this.#lines)
-      if (!hold.isInLine) return 'queue'
+      if (hold.state !== 'waiting') return 'queue'
       if (decision === 'ask') linkOf(account)?.ask(account)
     }
     return decision
@@ -210,7 +210,7 @@ export class Budgets implements StoredPolicy {
     const now = nowUs(this.#clock)
     account.enter(now)
     serveLine(account, now)
-    if (account.line.length > 0 && now >= account.line.askAt) linkOf(account)?.ask(account)
+    if (account.line.length > 0 && now >= account.askAt) linkOf(account)?.ask(account)
     return account.line.length > 0
   }
 

@@ -327,7 +327,7 @@ describe('Budgets over a store', () => {
     await pass(1_000)
     budgets.account('ada', now())
     const most = told + (capUs - told) / 4
-    assert.ok(own.excusedUs(now()) <= most + 30_000, `${own.excusedUs(now())} µs, share ${most}`)
+    assert.ok(own.at(now()).excusedUs <= most + 30_000, `${own.at(now()).excusedUs} µs, share ${most}`)
   })
 
   it('excuses no waits for clients once other processes have excused the cap', async () => {
@@ -337,7 +337,7 @@ describe('Budgets over a store', () => {
     const asked = await begin(1_000, LIMIT_US, 0, capUs)
     asked.awaitClient(now())
     await pass(300)
-    assert.ok(budgets.account('ada', now()).own.excusedUs(now()) < 10_000)
+    assert.ok(budgets.account('ada', now()).own.at(now()).excusedUs < 10_000)
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
@@ -370,7 +370,7 @@ describe('Budgets over a store', () => {
   /** Closes a process, and says what the store has of it, and what its requests used. */
   async function closed({ budgets, settle, server, clock, now }: ReturnType<typeof budgetsOf>, late?: Report) {
     const { id, number, own } = budgets.account('ada', now())
-    const used = own.usedUs(now())
+    const used = own.at(now()).usedUs
     const closing = budgets.close().then(() => true)
     const isClosed = () => Promise.race([closing, Promise.resolve(false)])
     for (let i = 0; i < 400 && !(await isClosed()); i++) {

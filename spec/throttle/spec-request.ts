@@ -6,16 +6,12 @@ import type { Budgets } from '../../lib/throttle/budgets'
 
 /** Requests that wait in an account, in order. */
 export function waitingOf(account: Account): Hold[] {
-  const all: Hold[] = []
-  for (let hold = account.line.first; hold !== undefined; hold = hold.behind) all.push(hold)
-  return all
+  return [...account.line]
 }
 
 /** Requests that were let in to an account and have not ended. */
 export function holdsOf(account: Account): Hold[] {
-  const all: Hold[] = []
-  for (let hold = account.own.first; hold !== undefined; hold = hold.following) all.push(hold)
-  return all
+  return [...account.own.live]
 }
 
 /** A route on which each request is expected to take what a spec says. */

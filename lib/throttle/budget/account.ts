@@ -1,9 +1,6 @@
 import { GrantedTime } from './granted-time'
-import type { Hold } from './hold'
-import { Line } from './line'
-import { OwnUsage } from './own-usage'
-import { Past } from './past'
-import { PLACES, type Terms, placesOf } from './places'
+import { type Hold, OwnUsage } from './hold'
+import { PLACES, Past, type Terms, type WindowTotals, keptAfter, placesOf } from './past'
 import { type Histories, type RoutePrice, learnPrice, priceOf } from './price'
 import {
   type Answer,
@@ -14,8 +11,6 @@ import {
   type Report,
   type Told,
 } from './report'
-import { type WindowTotals, keptAfter } from './rollover'
-import { SubjectWindow } from './subject-window'
 import type { Server } from './window-clock'
 
 /** A request that was written off unseen counts as this part of a limit towards strain. */
@@ -23,15 +18,38 @@ const WRITTEN_OFF = 1 / 4
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
 
+/** Longest time until a line asks again. */
+const ASK_US = 100_000
+
+/** Terms of a policy that its accounts follow. */
+export interface AccountTerms {
+  /** The policy's name; and the name of this process in the policy's records. */
+  readonly policy: string
+  readonly process: string
+  readonly windowUs: number
+  /** Time used beyond the limit is the next window's first use. */
+  readonly carryOvershoot: boolean
+  /** Hears of a subject's total in the window that ends at `ends`, whenever it has changed. Microseconds. */
+  readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
+}
+
 /**
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
  * granted ahead, and what the other processes reported. Nobody else writes its fields: see {@link Account}.
  *
- * Each method that takes `now` and changes a figure of the window enters the open window first.
+ * The window's number is ⌊(time + phase) / length⌋ by the store's time and the subject's own phase, so all processes agree
+ * on it without asking each other. Times are microseconds; `now` is the process's monotonic clock. Each method that takes
+ * `now` and changes a figure of the window enters the open window first.
  */
-class AccountState extends SubjectWindow {
+class AccountState {
+  number = 0
+  /** The window's start and end, by the store's clock. */
+  start = 0
+  end = 0
   readonly own = new OwnUsage()
-  readonly line = new Line()
+  /** Requests that wait, first come, first served; they are asked about again at `askAt`. */
+  readonly line: Hold[] = []
+  askAt = 0
   readonly grant = new GrantedTime()
   readonly past = new Past()
   /** The limit, the places and the cap for waits for clients of the latest request. */
@@ -66,11 +84,26 @@ class AccountState extends SubjectWindow {
   /** The table of subjects has let go of it: another account stands for the subject now. */
   isForgotten = false
 
+  /**
+   * @param id the subject's name in the store; empty without one
+   * @param phase where the subject's windows begin
+   */
+  constructor(
+    readonly subject: string,
+    readonly id: string,
+    readonly phase: number,
+    readonly terms: AccountTerms,
+    public server: Server,
+    now: number,
+  ) {
+    this.#placeAt(server.clock.at(now))
+  }
+
   // --- what is known
 
   /** Used time over all processes. */
   usedUs(now: number): number {
-    return this.heard.used + this.own.usedUs(now)
+    return this.heard.used + this.own.at(now).usedUs
   }
 
   /** The same as clients are told it: within a window only a reset takes any of it back. */
@@ -83,13 +116,8 @@ class AccountState extends SubjectWindow {
     return this.usedUs(now) + this.heard.unseen + this.own.unseenUs - this.past.carriedUs
   }
 
-  /** Reserved time: held by or granted ahead to other processes, and the expected rest of this process's requests. */
-  reservedUs(now: number): number {
-    return this.heard.held + this.heard.aheadOfOthers + this.own.heldUs(now)
-  }
-
   /** Whether one more may run at once. One alone always may. */
-  hasPlace(of: Terms, usedUs: number, live = this.own.live + this.heard.running): boolean {
+  hasPlace(of: Terms, usedUs: number, live = this.own.live.length + this.heard.running): boolean {
     return live === 0 || live + 1 <= placesOf(of, usedUs, this.past.strain)
   }
 
@@ -110,15 +138,37 @@ class AccountState extends SubjectWindow {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.own.first !== undefined || this.line.length > 0 || this.sent !== undefined || this.grant.isRecent(now))
+    if (this.own.live.length > 0 || this.line.length > 0 || this.sent !== undefined || this.grant.isRecent(now))
       return false
-    if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.past.isNone) return true
+    if (this.own.at(now).usedUs === 0 && this.lastSeq === 0 && this.past.isNone) return true
     const { windowUs, carryOvershoot } = this.terms
     const time = this.server.clock.at(now)
     return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)
   }
 
   // --- windows
+
+  /** Enters the window that is open at this time of the store. Returns how many windows were passed over. */
+  #placeAt(time: number): number {
+    const { windowUs } = this.terms
+    const ended = this.number
+    this.number = Math.floor((time + this.phase) / windowUs)
+    this.start = this.number * windowUs - this.phase
+    this.end = this.start + windowUs
+    return Math.max(0, this.number - ended - 1)
+  }
+
+  /** Whether the window is open for certain. */
+  isOpen(now: number): boolean {
+    const { clock } = this.server
+    return clock.at(now) + clock.error(now) < this.end
+  }
+
+  /** In how many µs the window is over for certain. */
+  endsInUs(now: number): number {
+    const { clock } = this.server
+    return Math.max(0, this.end - clock.at(now)) + clock.error(now)
+  }
 
   /** Enters the window that is open, and counts waits for clients beyond their cap: also short ones. */
   enter(now: number): void {
@@ -138,8 +188,8 @@ class AccountState extends SubjectWindow {
     this.noteTotal(endedAt)
     const totals = this.totals(endedAt)
     const { told, own } = this
-    const isUntold = !this.isTold || told.used !== own.usedUs(endedAt) || told.unseen !== own.unseenUs
-    const missed = this.placeAt(time)
+    const isUntold = !this.isTold || told.used !== own.at(endedAt).usedUs || told.unseen !== own.unseenUs
+    const missed = this.#placeAt(time)
     this.past.roll(totals, missed, this.terms.carryOvershoot, isUntold)
     this.own.enter(now - (time - this.start))
     this.heard = { ...NOTHING_HEARD, used: this.past.carriedUs }
@@ -147,7 +197,7 @@ class AccountState extends SubjectWindow {
     this.grant.drop()
     this.told = NOTHING_TOLD // the store keeps what runs
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
-    for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
+    for (const hold of own.live) {
       this.past.ranUnder(hold.limitUs)
       if (hold.isRunning) hold.time.excuseWait(Math.max(hold.time.since, now - (time - this.start)))
     }
@@ -189,14 +239,20 @@ class AccountState extends SubjectWindow {
   join(hold: Hold, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
     hold.isConsidered = isMemory || (isDown && !isStarting && hold.window.wait.needsStore !== true)
-    this.line.join(hold, now)
+    hold.joinedAt = now
+    this.line.push(hold)
   }
 
-  /** A request leaves the line. @param before who stands before it */
-  leave(hold: Hold, before: Hold | undefined, isLetIn: boolean): void {
-    this.line.leave(hold, before)
+  /** A request leaves the line. */
+  leave(at: number, isLetIn: boolean): void {
+    const [hold] = this.line.splice(at, 1) as [Hold]
     if (isLetIn) this.begin(hold)
     else this.refuse(hold)
+  }
+
+  /** Says when those who wait are to be asked about again. Not all processes at once. */
+  askLater(now: number): void {
+    this.askAt = now + ASK_US * (0.75 + ((this.lastSeq * 0.618) % 0.25))
   }
 
   /** Lets a request in. Its time stands still until {@link run}. */
@@ -205,7 +261,7 @@ class AccountState extends SubjectWindow {
     hold.number = this.number
     this.own.begin(hold)
     this.past.ranUnder(hold.limitUs)
-    if (!this.server.isMemory) this.grant.started(hold.priceUs, this.own.live)
+    if (!this.server.isMemory) this.grant.started(hold.priceUs, this.own.live.length)
   }
 
   /** The time of a request begins. The account has entered the window. */
@@ -278,11 +334,11 @@ class AccountState extends SubjectWindow {
     this.enter(now)
     this.grant.drop()
     const { own, line, past } = this
-    const { first } = line
-    const latest = own.lastEnd(now)
-    let runsForUs = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
+    const [first] = line
+    const sums = own.at(now)
+    let runsForUs = sums.lastEnd === Infinity ? PARKED_US : Math.max(0, sums.lastEnd - now)
     let neededUs = 0
-    for (let hold = first; hold !== undefined; hold = hold.behind) {
+    for (const hold of line) {
       hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
       neededUs += hold.priceUs
@@ -293,10 +349,10 @@ class AccountState extends SubjectWindow {
       account: this,
       ends: this.end,
       seq,
-      used: own.usedUs(now),
-      held: own.pricedUs(now),
-      running: own.live,
-      excused: own.excusedUs(now),
+      used: sums.usedUs,
+      held: sums.pricedUs,
+      running: own.live.length,
+      excused: sums.excusedUs,
       unseen: own.unseenUs,
       strain: past.strain,
       carried: past.carriedUs,
@@ -323,7 +379,7 @@ class AccountState extends SubjectWindow {
     const { limitUs, own, heard } = this
     const usedUs = this.usedUs(now)
     const isHalfFree = 2 * (usedUs + heard.held + heard.aheadOfOthers) <= limitUs
-    return isHalfFree && this.hasPlace(this, usedUs, 2 * (own.live + heard.running) + 1)
+    return isHalfFree && this.hasPlace(this, usedUs, 2 * (own.live.length + heard.running) + 1)
   }
 
   /**
@@ -355,9 +411,9 @@ class AccountState extends SubjectWindow {
     this.heardAt = sentAt
     this.past.hear(report, figures)
     this.grant.granted(report, figures, sentAt)
-    this.ownWhenHeard = own.usedUs(now) + own.heldUs(now)
-    for (let hold = this.line.first; hold !== undefined; hold = hold.behind)
-      hold.isConsidered ||= hold.askedIn !== 0 && hold.askedIn <= report.seq
+    const { usedUs, heldUs } = own.at(now)
+    this.ownWhenHeard = usedUs + heldUs
+    for (const hold of this.line) hold.isConsidered ||= hold.askedIn !== 0 && hold.askedIn <= report.seq
   }
 
   /** No answer came: the report may still be done. */

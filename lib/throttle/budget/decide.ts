@@ -1,6 +1,6 @@
 import type { Account } from './account'
-import type { Hold, RefusalReason } from './hold'
-import { PLACES } from './places'
+import type { Hold, OwnFigures, RefusalReason, WaitEnd } from './hold'
+import { PLACES } from './past'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -22,7 +22,8 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   if (limitUs >= PLACES * account.terms.windowUs) return 'start' // nobody could use it up: it was stated as Infinity
   if (server.isDown && server.isStarting) return 'wait'
   if (server.isDown && hold.window.wait.needsStore) return 'outage'
-  const usedUs = account.usedUs(now)
+  const sums = account.own.at(now)
+  const usedUs = account.heard.used + sums.usedUs
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
@@ -32,17 +33,15 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
     if (perSubject > 0 && isConsidered(account, perSubject)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
-  if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
+  if (fits(account, hold, sums, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
-  if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
+  if (server.isDown && isShareUsedUp(account, limitUs, sums)) return 'outage'
   return now < hold.waitsUntil ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
 }
 
 /** Whether the store, or this process, has considered the first `count` requests that wait. */
 function isConsidered(account: Account, count: number): boolean {
-  let hold = account.line.first
-  for (let n = 1; n < count && hold !== undefined; n++) hold = hold.behind
-  return hold?.isConsidered === true
+  return account.line[count - 1]?.isConsidered === true
 }
 
 /**
@@ -61,12 +60,13 @@ export function decideWaiting(
   const { limitUs } = hold
   const { wait } = hold.window
   const { server } = account
-  const usedUs = account.usedUs(now)
   if (hold.time.isOver) return 'gone'
+  const sums = account.own.at(now)
+  const usedUs = account.heard.used + sums.usedUs
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
-  if (hold === account.line.first && fits(account, hold, usedUs, now, isAlone)) return 'start'
+  if (hold === account.line[0] && fits(account, hold, sums, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
-  if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
+  if (server.isDown && isShareUsedUp(account, limitUs, sums)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
   return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
@@ -85,12 +85,13 @@ export function decideAfterwards(
 ): RefusalReason | undefined {
   const { limitUs } = hold
   const { own, heard } = account
-  const usedUs = account.usedUs(now)
+  const { usedUs: ownUs, heldUs } = own.at(now)
+  const usedUs = heard.used + ownUs
   if (usedUs - hold.takenUs(now) > limitUs) return 'spent'
-  const beside = own.live + heard.running - 1
+  const beside = own.live.length + heard.running - 1
   if (mayWait || beside <= 0) return undefined
   if (!account.hasPlace(hold, usedUs, beside)) return 'concurrency'
-  return usedUs + account.reservedUs(now) > limitUs ? 'reserved' : undefined
+  return usedUs + heard.held + heard.aheadOfOthers + heldUs > limitUs ? 'reserved' : undefined
 }
 
 function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean): RefusalReason {
@@ -99,38 +100,133 @@ function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean):
 }
 
 /** Whether a request may start now, by what this process knows or was granted. */
-function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
-  const { server, grant, own } = account
+function fits(account: Account, hold: Hold, sums: OwnFigures, now: number, isAlone: boolean): boolean {
+  const { server, grant, own, heard } = account
   const { priceUs, limitUs, concurrency } = hold
+  const usedUs = heard.used + sums.usedUs
+  const isFirst = own.live.length === 0
   if (server.isMemory) {
     if (!account.hasPlace(hold, usedUs)) return false
-    return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
+    const reservedUs = heard.held + heard.aheadOfOthers + sums.heldUs
+    return priceUs <= limitUs - usedUs - reservedUs || (isFirst && usedUs <= limitUs)
   }
-  if (isAlone) return fitsShare(account, hold, usedUs, now)
+  if (isAlone) return fitsShare(account, hold, sums, now)
   const isGranted = priceUs <= grant.us && grant.places > 0 && now < grant.until
   const isServed = limitUs >= grant.limitUs && concurrency >= grant.concurrency
-  return isGranted && isServed && (own.live === 0 || account.hasPlace(hold, usedUs))
+  return isGranted && isServed && (isFirst || account.hasPlace(hold, usedUs))
 }
 
 /**
  * Without the store a process uses no more than its share. A request whose price is beyond what is left of it runs alone, in
  * an outage that is no short one.
  */
-function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): boolean {
-  const { own, server } = account
-  const leftUs = shareLeftUs(account, hold.limitUs, now)
-  if (hold.priceUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
-  return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
+function fitsShare(account: Account, hold: Hold, sums: OwnFigures, now: number): boolean {
+  const { own, server, heard } = account
+  const leftUs = shareLeftUs(account, hold.limitUs, sums)
+  if (hold.priceUs <= leftUs) return account.hasPlace(hold, heard.used + sums.usedUs, own.live.length * server.living)
+  return leftUs > 0 && own.live.length === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 
 /** What is left of this process's share of what was left when the others were last heard. */
-function shareLeftUs({ heard, own, server, ownWhenHeard }: Account, limitUs: number, now: number): number {
+function shareLeftUs({ heard, server, ownWhenHeard }: Account, limitUs: number, own: OwnFigures): number {
   const leftThen = limitUs - heard.used - heard.held - ownWhenHeard
   const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
-  return shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
+  return shareUs - (own.usedUs + own.heldUs - ownWhenHeard)
 }
 
 /** Nothing is left, and no running request will give some back. */
-function isShareUsedUp(account: Account, limitUs: number, now: number): boolean {
-  return account.own.live === 0 && shareLeftUs(account, limitUs, now) <= 0
+function isShareUsedUp(account: Account, limitUs: number, sums: OwnFigures): boolean {
+  return account.own.live.length === 0 && shareLeftUs(account, limitUs, sums) <= 0
+}
+
+// --- those who wait
+
+/** The most requests that wait over all subjects; and the longest line that is never cut, whatever strangers ask. */
+const MOST_WAITING = 4_096
+const NEVER_CUT = 8
+
+/** Where all lines together are full, the longest one loses its last request. @param lines accounts in which requests wait */
+export function makeRoom(lines: Iterable<Account>): void {
+  let all = 0
+  let longest: Account | undefined
+  for (const account of lines) {
+    const { length } = account.line
+    all += length
+    if (length > (longest?.line.length ?? NEVER_CUT)) longest = account
+  }
+  if (all <= MOST_WAITING || longest === undefined) return
+  const last = longest.line.at(-1) as Hold
+  longest.leave(longest.line.length - 1, false)
+  last.heard?.('queue')
+}
+
+/** How long a request that needs the store waits for an answer that comes late; and for the first of a process. */
+const LATE_US = 1_000_000
+const START_US = 250_000
+
+/** Why this process decides without the store: it is down, it has not answered in time, or it has not written the report. */
+export type Alone = 'down' | 'unanswered' | 'unwritten'
+
+/**
+ * Decides those who wait, first come, first served, and tells them. To be called when time was freed, granted, or has
+ * passed.
+ *
+ * @param alone undefined where the store's last answer counts
+ */
+export function serveLine(
+  account: Account,
+  now: number,
+  alone: Alone | undefined = account.server.isDown ? 'down' : undefined,
+): void {
+  if (account.line.length > 0)
+    endSome(account, (hold, before) => {
+      const { isConsidered, joinedAt, time } = hold
+      const { wait } = hold.window
+      const isUnanswered = alone === 'down' || (alone === 'unanswered' && !isConsidered)
+      if (isUnanswered && !time.isOver) {
+        if (hasTimeForAnswer(account, hold, alone, now)) return 'wait'
+        if (wait.needsStore) return 'outage'
+      }
+      const isLate = !isConsidered && now - joinedAt >= account.server.deadlineUs
+      const isAlone = alone === 'unanswered' ? isLate : alone !== undefined
+      const end = decideWaiting(account, hold, before, now, isAlone)
+      if (end === 'wait' && isAlone) hold.isConsidered = true
+      return end
+    })
+}
+
+/**
+ * A request waits shortly for the first answer of a store: a process that starts knows nothing of the others. One that
+ * needs the store waits longer, and for answers that come late, too.
+ */
+function hasTimeForAnswer(
+  { server }: Account,
+  { joinedAt, window }: Hold,
+  alone: 'down' | 'unanswered',
+  now: number,
+): boolean {
+  const { deadlineUs, isStarting } = server
+  const { wait } = window
+  if (alone === 'unanswered') return wait.needsStore === true && now - joinedAt < Math.max(LATE_US, deadlineUs)
+  return isStarting && now - joinedAt < (wait.needsStore ? Math.max(START_US, deadlineUs) : deadlineUs)
+}
+
+/** The throttle is closed: nobody waits any longer. */
+export function endLine(account: Account): void {
+  endSome(account, () => 'closed')
+}
+
+/** @param decide says what becomes of a hold; `before` is the number that stay in line before it */
+function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
+  const ended: [Hold, WaitEnd][] = []
+  for (let before = 0; before < account.line.length;) {
+    const hold = account.line[before] as Hold
+    const end = decide(hold, before)
+    if (end === 'wait') before++
+    else {
+      account.leave(before, end === 'start')
+      ended.push([hold, end])
+    }
+  }
+  for (const [hold, end] of ended) hold.heard?.(end)
 }

@@ -2,8 +2,10 @@ import type { ThrottleReason } from '../../errors'
 import type { Stopwatch } from '../../http/measure/stopwatch'
 import type { RoutePrice } from './price'
 
-/** Charges of one request stay below this many µs, four years, so that sums of them are whole numbers. */
-const MOST_CHARGED_US = 2 ** 47
+/** Sums and charges stay below this many µs, four years, so that numbers and records keep them whole. */
+const MOST_US = 2 ** 47
+/** A request that runs longer than its price is expected to take half as long again, and this much at least. */
+const LONGER_LEAST_US = 1_000
 
 /** How a request waits for room beside its subject's running requests. */
 export interface WaitRule {
@@ -46,7 +48,8 @@ export interface HoldRules {
 /**
  * One request in one account: what it asks of a window, and what it has there. While it is live, it has a place, and the
  * part of its price that it has not used counts against the budget, also while it waits for another account. The
- * request's time is its stopwatch's; only the account writes here. An account knows its holds, so a hold is told only by its parameters what an account and a window are.
+ * request's time is its stopwatch's; only the account writes here. An account knows its holds, so a hold is told only by
+ * its parameters what an account and a window are.
  */
 export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   /** `waiting`: it stands in the line. `live`: it was let in, and its stopwatch says whether it runs. */
@@ -55,26 +58,19 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   priceUs = 0
   /** The same, raised once it runs longer. */
   expectedUs = 0
-  /** What the stopwatch had counted when it first began here, below 0 before. µs. */
+  /** What the stopwatch had counted when it began here, below 0 before. µs. */
   beforeUs = -1
-  /** The same, or when the window began, if that was later. */
+  /** What had been counted and charged by then, or when the window began, if that was later. */
   baseUs = 0
   /** Its excused waits until then. */
   excusedBaseUs = 0
-  /** Time that it was charged for while it was live, beside its stopwatch; and until the window began. */
+  /** Time that it was charged for while it was live, beside its stopwatch. */
   chargedUs = 0
-  chargedBaseUs = 0
   /** The window that it was let in to. */
   number = 0
-  /** Its neighbours among the account's holds. Lists made of the holds themselves: arrays would outlive them. */
-  previous: Hold | undefined = undefined
-  following: Hold | undefined = undefined
-  /** Who waits behind it. */
-  behind: Hold | undefined = undefined
-  /** While it waits: it is refused then at the latest, in µs of the process's clock. */
+  /** While it waits: since when, and when it is refused at the latest, in µs of the process's clock. */
+  joinedAt = 0
   waitsUntil = 0
-  /** While it stands in the account's line: since when. Below 0 otherwise. */
-  joinedAt = -1
   /** The first report that asked for it; 0 before. */
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
@@ -101,53 +97,172 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
     readonly concurrency: number,
   ) {}
 
-  get isInLine(): boolean {
-    return this.joinedAt >= 0
-  }
-
   get isRunning(): boolean {
     return this.beforeUs >= 0 && this.time.isCounting
   }
 
-  /** The app waits for its client, within the cap of such waits. */
-  get isExcused(): boolean {
-    return this.beforeUs >= 0 && this.time.state === 'awaitingClient'
-  }
-
-  /** Counted time since it began, in µs, and what it was charged for. */
-  takenUs(now: number): number {
-    return this.measuredUs(now) + this.chargedUs
-  }
-
-  /** Counted time alone. */
+  /** Counted time since it began, in µs. */
   measuredUs(now: number): number {
     return this.beforeUs < 0 ? 0 : this.time.countedUs(now) - this.beforeUs
   }
 
-  /** What it took in the present window, in µs. */
-  usedUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.time.countedUs(now) - this.baseUs + this.chargedUs - this.chargedBaseUs
+  /** The same, and what it was charged for. */
+  takenUs(now: number): number {
+    return this.measuredUs(now) + this.chargedUs
   }
 
   /** What it took before is counted no more: here it has begun, or its window has. */
   isCountedFrom(at: number): void {
-    const { time } = this
-    this.baseUs = time.countedUs(at)
-    this.excusedBaseUs = time.excusedUs(at)
-    this.chargedBaseUs = this.chargedUs
-  }
-
-  /** Time that counted was left out: what was before the window is not counted here. */
-  leftOut(now: number): void {
-    this.baseUs = Math.min(this.baseUs, this.time.countedUs(now))
+    this.baseUs = this.time.countedUs(at) + this.chargedUs
+    this.excusedBaseUs = this.time.excusedUs(at)
   }
 
   charge(us: number): void {
-    this.chargedUs = Math.min(this.chargedUs + us, MOST_CHARGED_US)
+    this.chargedUs = Math.min(this.chargedUs + us, MOST_US)
   }
 
-  /** Its excused waits in the present window, in µs. */
-  excusedUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.time.excusedUs(now) - this.excusedBaseUs
+  /** What it is expected to take still, in µs. One that runs longer than expected is expected to take half as long again. */
+  restUs(takenUs: number, now: number): number {
+    if (!this.time.isCounting) return Math.max(0, this.priceUs - takenUs)
+    if (takenUs >= this.expectedUs) {
+      const workedUs = takenUs - this.time.countedWaitsUs(now)
+      this.expectedUs = takenUs + Math.max(LONGER_LEAST_US, Math.ceil(workedUs / 2))
+    }
+    return this.expectedUs - takenUs
+  }
+}
+
+/** What one process's requests come to in a window at one moment. µs. */
+export interface OwnFigures {
+  /** Time that requests took, with the elapsed time of running ones. */
+  usedUs: number
+  /** What running requests are expected to take still. For this process's own decisions. */
+  heldUs: number
+  /** What is left of their prices. The store is told no more: it counts as used if the process is not heard again. */
+  pricedUs: number
+  /** Waits for clients that are excused. */
+  excusedUs: number
+  /** When the first running request should have ended; Infinity where none runs. */
+  soonestEnd: number
+  /** When the last one should have ended. Infinity where the time of one stands still, -Infinity where there is none. */
+  lastEnd: number
+}
+
+/**
+ * What one process's requests have used of a subject's window, and still hold. Nothing is kept of a running request but
+ * where its time stood when it began here: all figures are read from the requests' own stopwatches. Whole microseconds.
+ */
+export class OwnUsage {
+  /** Counts as overshoot though it was not used: what nobody saw of requests that were written off, less rehearsals. */
+  unseenUs = 0
+  /** Requests that have a place: they were let in and have not ended. */
+  readonly live: Hold[] = []
+  /** Running time that was left out as other requests': at most one limit a window. */
+  #stalledUs = 0
+  /** Time of requests that have ended, and their excused waits. */
+  #endedUs = 0
+  #excusedUs = 0
+  /** When the window began, in µs of the process's clock; -Infinity for the first. */
+  #beganAt = -Infinity
+
+  at(now: number): OwnFigures {
+    const sums = {
+      usedUs: this.#endedUs,
+      heldUs: 0,
+      pricedUs: 0,
+      excusedUs: this.#excusedUs,
+      soonestEnd: Infinity,
+      lastEnd: -Infinity,
+    }
+    for (const hold of this.live) {
+      const { time, priceUs, chargedUs, beforeUs } = hold
+      const hasBegun = beforeUs >= 0
+      const countedUs = hasBegun ? time.countedUs(now) : 0
+      const takenUs = hasBegun ? countedUs - beforeUs + chargedUs : chargedUs
+      const leftUs = Math.max(0, priceUs - takenUs)
+      sums.usedUs += hasBegun ? countedUs + chargedUs - hold.baseUs : chargedUs
+      sums.pricedUs += leftUs
+      if (hasBegun) sums.excusedUs += time.excusedUs(now) - hold.excusedBaseUs
+      if (hasBegun && time.isCounting) {
+        const restUs = hold.restUs(takenUs, now)
+        sums.heldUs += restUs
+        sums.soonestEnd = Math.min(sums.soonestEnd, now + restUs)
+        sums.lastEnd = Math.max(sums.lastEnd, now + restUs)
+      } else {
+        sums.heldUs += leftUs
+        sums.lastEnd = Infinity
+      }
+    }
+    sums.usedUs = Math.min(sums.usedUs, MOST_US)
+    return sums
+  }
+
+  /** Takes a request in. Its time stands still until {@link start}. */
+  begin(hold: Hold): void {
+    hold.expectedUs = hold.priceUs
+    hold.state = 'live'
+    this.live.push(hold)
+  }
+
+  /** The time of a request begins. */
+  start(hold: Hold, now: number): void {
+    hold.beforeUs = hold.time.countedUs(now)
+    hold.baseUs = hold.beforeUs
+    hold.excusedBaseUs = hold.time.excusedUs(now)
+  }
+
+  /** A request has ended: it pays for what it took. */
+  end(hold: Hold, now: number): void {
+    const { time, beforeUs, baseUs, excusedBaseUs, chargedUs } = hold
+    this.charge(beforeUs < 0 ? chargedUs : time.countedUs(now) + chargedUs - baseUs)
+    if (beforeUs >= 0) this.#excusedUs += time.excusedUs(now) - excusedBaseUs
+    hold.state = 'ended'
+    const last = this.live.pop() as Hold
+    if (last !== hold) this.live[this.live.indexOf(hold)] = last
+  }
+
+  endAll(now: number): void {
+    for (const hold of [...this.live]) this.end(hold, now)
+  }
+
+  /** Adds time that no live request took, or takes it back. */
+  charge(us: number): void {
+    this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
+  }
+
+  /** How much running time may be left out still in this window, as other requests'. */
+  excusableUs(limitUs: number): number {
+    return Math.max(0, limitUs - this.#stalledUs)
+  }
+
+  /** So much was left out as other requests'. */
+  stalled(us: number): void {
+    this.#stalledUs += us
+  }
+
+  /** A window begins. What runs across the boundary is counted from it. */
+  enter(boundary: number): void {
+    this.#beganAt = boundary
+    this.#endedUs = this.#excusedUs = this.unseenUs = this.#stalledUs = 0
+    for (const hold of this.live) hold.isCountedFrom(Math.max(hold.time.since, boundary))
+  }
+
+  /**
+   * Waits for clients count again from when the cap was reached.
+   *
+   * @param account says how much of a cap is this process's
+   */
+  boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
+    let waiting: Hold[] | undefined
+    for (const hold of this.live)
+      if (hold.beforeUs >= 0 && hold.time.state === 'awaitingClient') (waiting ??= []).push(hold)
+    if (waiting === undefined) return
+    let left = waiting.length
+    for (const { time, clientWaitUs } of waiting) {
+      const beyondUs = this.at(now).excusedUs - account.excusedMostUs(clientWaitUs)
+      if (beyondUs <= 0) continue
+      const from = Math.max(time.since, this.#beganAt)
+      time.countWait(Math.max(from, now - Math.ceil(beyondUs / left--)))
+    }
   }
 }

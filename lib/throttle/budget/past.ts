@@ -1,5 +1,88 @@
 import type { AnswerFigures, Report } from './report'
-import { NO_STRAIN, type WindowTotals, debtAfter, strainAfter } from './rollover'
+
+/** Strain falls to half in eight windows. */
+const STRAIN_KEPT = 2 ** (-1 / 8)
+/** Strain is counted in hundredths of a limit. This is none. */
+export const NO_STRAIN = 100
+/** Strain below this ends with its window. */
+const STRAIN_FORGOTTEN = 105
+/** Windows in which strain and debt of an earlier one count at most. */
+const MOST_WINDOWS = 32
+/** Strain and debt are kept for a week at most. Microseconds. */
+const MOST_US = 7 * 86_400_000_000
+
+/** What a window comes to, over all processes. Whole microseconds where nothing else is said. */
+export interface WindowTotals {
+  readonly usedUs: number
+  /** Counts beside it, though nobody saw it: a part of a limit for each request that was written off. May be negative. */
+  readonly unseenUs: number
+  /** Part of it that earlier windows left. */
+  readonly carriedUs: number
+  /** Hundredths of a limit, at least 100. */
+  readonly strain: number
+  /** The highest limit that a request was admitted under; 0 where none was. */
+  readonly limitUs: number
+}
+
+/**
+ * Strain of the window that opens next, by the overshoot of earlier ones. A strain of 300 leaves a subject a third of its
+ * places.
+ *
+ * @param missed windows that passed since without the subject
+ * @returns whole hundredths of a limit, at least 100
+ */
+export function strainAfter(totals: WindowTotals, missed: number): number {
+  return Math.max(NO_STRAIN, Math.floor(nextStrain(totals) * STRAIN_KEPT ** missed + 0.5))
+}
+
+function nextStrain({ usedUs, unseenUs, carriedUs, strain, limitUs }: WindowTotals): number {
+  const workUs = usedUs + unseenUs - carriedUs
+  return Math.max(strain * STRAIN_KEPT, limitUs > 0 ? (100 * workUs) / limitUs : 0)
+}
+
+/** Time used beyond the limit, with `carryOvershoot` the next window's first use. Each window pays for a limit of it. */
+export function debtAfter({ usedUs, unseenUs, limitUs }: WindowTotals, missed: number): number {
+  return limitUs > 0 ? Math.max(0, usedUs + unseenUs - limitUs * (missed + 1)) : 0
+}
+
+/**
+ * For how long after its window's end something of it matters: strain, a debt, running requests. Microseconds.
+ *
+ * @param runsUntil when the last running request should have ended, on the clock of `ends`
+ */
+export function keptAfter(
+  totals: WindowTotals,
+  ends: number,
+  windowUs: number,
+  carryOvershoot: boolean,
+  runsUntil: number,
+): number {
+  const { usedUs, unseenUs, limitUs } = totals
+  const strain = nextStrain(totals)
+  let windows = Math.ceil((runsUntil - ends) / windowUs)
+  if (strain > STRAIN_FORGOTTEN) windows = Math.max(windows, Math.ceil(8 * Math.log2(strain / STRAIN_FORGOTTEN)))
+  if (carryOvershoot && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs + unseenUs) / limitUs) - 1)
+  return Math.min(Math.max(0, Math.min(windows, MOST_WINDOWS)) * windowUs, MOST_US)
+}
+
+/** A subject's requests that run at once on a fresh budget, where the policy states no `concurrency`. */
+export const PLACES = 32
+
+/** What a request's policy grants its subject. */
+export interface Terms {
+  readonly limitUs: number
+  /** Requests of the subject that run at once, over all processes. */
+  readonly concurrency: number
+}
+
+/**
+ * How many requests of a subject may run at once: its `concurrency`, and fewer where little of the limit is left. The
+ * same rule is in sync.lua.
+ */
+export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain: number): number {
+  const byLimit = (Math.max(concurrency, PLACES) * (limitUs - usedUs)) / limitUs
+  return (Math.min(concurrency, byLimit) * NO_STRAIN) / strain
+}
 
 /** What earlier windows of a subject left to the present one. */
 export class Past {

@@ -1,7 +1,7 @@
 import { type SubjectDigest, sha256Digest } from '../subject-digest'
 import { type Clock, nowUs } from '../../http/clock'
 import { Account } from './account'
-import type { AccountTerms } from './subject-window'
+import type { AccountTerms } from './account'
 import type { Server } from './window-clock'
 
 /** How often some of the accounts are looked at, to let go of those that are over, and in what time all are. */

@@ -37,13 +37,14 @@ export function refusalOf(hold: Hold<Account>, reason: RefusalReason, window: st
   const { account, limitUs } = hold
   const { own, heard, heardAt } = account
   const endsInUs = account.endsInUs(now)
-  const heldEndsUs = own.soonestEnd(now) - now
+  const { usedUs, heldUs, soonestEnd } = own.at(now)
+  const heldEndsUs = soonestEnd - now
   const roomUs = Math.max(ROOM_LEAST_US, Number.isFinite(heldEndsUs) ? heldEndsUs : 0)
   const figures = {
     window,
     limitMs: limitUs / 1_000,
-    spentMs: account.usedUs(now) / 1_000,
-    heldMs: (own.heldUs(now) + heard.held) / 1_000,
+    spentMs: (heard.used + usedUs) / 1_000,
+    heldMs: (heldUs + heard.held) / 1_000,
     othersAgeMs: heardAt === -Infinity ? null : (now - heardAt) / 1_000,
   }
   if (reason === 'overload') return { reason, figures, retryAfterUs: OVERLOAD_RETRY_SEC * Math.random() * 1_000_000 }

@@ -121,7 +121,8 @@ function excuse(request: ThrottledRequest, us: number, now: number): void {
 
 function leaveOut({ time, firstHold }: ThrottledRequest, us: number, now: number): number {
   const leftOutUs = time.leaveOut(us, now)
-  for (let hold = firstHold; hold !== undefined; hold = hold.next) hold.leftOut(now)
+  for (let hold = firstHold; hold !== undefined; hold = hold.next)
+    hold.baseUs = Math.min(hold.baseUs, time.countedUs(now) + hold.chargedUs) // what was before the window is not counted here
   return leftOutUs
 }
 

@@ -16,12 +16,13 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const { told, heard, toldUntil, own, grant, hasEnded } = account
   if (!account.isTold) return 'tick'
   if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
-  const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held - heard.granted
+  const sums = own.at(now)
+  const untold = sums.usedUs + sums.pricedUs - told.used - told.held - heard.granted
   if (Math.abs(untold) > toleranceOf(account)) return 'tick'
   if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return 'tick'
-  if (own.unseenUs !== told.unseen || isHalfExcused(account, now)) return 'tick'
-  if ((own.live === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'
-  const lastEnd = own.lastEnd(now)
+  if (own.unseenUs !== told.unseen || isHalfExcused(account, sums.excusedUs)) return 'tick'
+  if ((own.live.length === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'
+  const { lastEnd } = sums
   const startedAhead = heard.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
   const until = startedAhead ? Math.max(toldUntil, grant.until) : toldUntil
   const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
@@ -29,9 +30,9 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
 }
 
 /** Whether waits for clients have taken half of what this process may excuse by itself. */
-function isHalfExcused(account: Account, now: number): boolean {
-  const { own, told, clientWaitUs } = account
-  const us = own.excusedUs(now) - told.excused
+function isHalfExcused(account: Account, excusedUs: number): boolean {
+  const { told, clientWaitUs } = account
+  const us = excusedUs - told.excused
   return us > 0 && 2 * us > account.excusedMostUs(clientWaitUs) - told.excused
 }
 
@@ -48,7 +49,7 @@ function toleranceOf({ limitUs, server }: Account): number {
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
   const { own, line, grant } = account
-  return own.live > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || isDue(account, now)
+  return own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || isDue(account, now)
 }
 
 export function isDue(account: Account, now: number): boolean {
@@ -57,6 +58,7 @@ export function isDue(account: Account, now: number): boolean {
 
 /** Whether the store has all of it, and grants it nothing ahead. */
 export function isReported({ isTold, told, heard, own }: Account, now: number): boolean {
-  const isSame = told.used === own.usedUs(now) && told.unseen === own.unseenUs
-  return isTold && isSame && told.held + heard.granted === own.pricedUs(now) && heard.ahead === 0
+  const { usedUs, pricedUs } = own.at(now)
+  const isSame = told.used === usedUs && told.unseen === own.unseenUs
+  return isTold && isSame && told.held + heard.granted === pricedUs && heard.ahead === 0
 }

@@ -1,7 +1,7 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { deadline, promised } from '../../http/deadline'
 import type { Account } from '../budget/account'
-import { serveLine } from '../budget/serve-line'
+import { serveLine } from '../budget/decide'
 import { type Answer, type Report, TICK_US } from '../budget/report'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
@@ -273,8 +273,8 @@ export class Link implements Server {
       serveLine(account, now, answer.status === 'written' ? undefined : 'unwritten')
       this.#tellRefreshed(account, report.seq)
     }
-    if (account.line.length > 0) account.line.askLater(now, account.lastSeq)
-    const isNew = account.line.first?.isConsidered === false
+    if (account.line.length > 0) account.askLater(now)
+    const isNew = account.line[0]?.isConsidered === false
     if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
@@ -325,7 +325,7 @@ export class Link implements Server {
         continue
       }
       account.enter(now)
-      account.grant.tick(account.own.live)
+      account.grant.tick(account.own.live.length)
       const isDue = dueAt(account, now) !== undefined
       if (!isDue && isActive(account, now)) continue
       if (isDue && sent >= TICK_MOST) continue

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Hold } from '../../../lib/throttle/budget/hold'
-import { OwnUsage } from '../../../lib/throttle/budget/own-usage'
+import { OwnUsage } from '../../../lib/throttle/budget/hold'
 import { SpecPrice, SpecTime } from '../spec-request'
 
 const WINDOW_US = 1_000_000
@@ -111,11 +111,11 @@ describe('OwnUsage', () => {
           }
           const sum = (of: 'usedUs' | 'excusedUs' | 'pricedUs') =>
             all.reduce((total, { naive }) => total + naive[of], 0)
-          assert.equal(own.usedUs(now), sum('usedUs') + charged)
-          assert.equal(own.excusedUs(now), sum('excusedUs'))
-          assert.equal(own.pricedUs(now), sum('pricedUs'))
-          assert.ok(own.heldUs(now) >= own.pricedUs(now), 'an estimate is at least what is left of the price')
-          assert.equal(own.live, all.filter(({ naive }) => naive.state !== 'ended').length)
+          assert.equal(own.at(now).usedUs, sum('usedUs') + charged)
+          assert.equal(own.at(now).excusedUs, sum('excusedUs'))
+          assert.equal(own.at(now).pricedUs, sum('pricedUs'))
+          assert.ok(own.at(now).heldUs >= own.at(now).pricedUs, 'an estimate is at least what is left of the price')
+          assert.equal(own.live.length, all.filter(({ naive }) => naive.state !== 'ended').length)
         }
       }),
       { numRuns: 500 },

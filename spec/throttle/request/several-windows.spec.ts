@@ -64,8 +64,8 @@ describe('throttle() twice, where a request waits for the second', () => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').line.length === 10)
-    assert.equal(team().own.live, 12)
-    assert.ok(team().own.usedUs(nowUs(systemClock)) < 6_000_000, 'those that wait take no time')
+    assert.equal(team().own.live.length, 12)
+    assert.ok(team().own.at(nowUs(systemClock)).usedUs < 6_000_000, 'those that wait take no time')
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
       for (const res of running) {
@@ -75,7 +75,7 @@ describe('throttle() twice, where a request waits for the second', () => {
       }
     }
     for (const { answer } of asked) assert.equal((await answer)?.status, 200)
-    await until(() => team().own.live === 0)
+    await until(() => team().own.live.length === 0)
   })
 
   it("leaves the places and the time of the team to its other users where the user's window is the outer one", async (t) => {
@@ -109,8 +109,8 @@ describe('throttle() twice, where a request waits for the second', () => {
       await Promise.all(asked.map(({ answer }) => answer))
       clearInterval(ending)
       for (const res of running) res.end()
-      await until(() => user(who).line.length === 0 && user(who).own.live === 0)
-      await until(() => team().own.live === 0 && team().line.length === 0)
+      await until(() => user(who).line.length === 0 && user(who).own.live.length === 0)
+      await until(() => team().own.live.length === 0 && team().line.length === 0)
     }
   })
 

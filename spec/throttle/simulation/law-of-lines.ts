@@ -1,6 +1,6 @@
 import type { Account } from '../../../lib/throttle/budget/account'
 import type { Hold } from '../../../lib/throttle/budget/hold'
-import { PLACES } from '../../../lib/throttle/budget/places'
+import { PLACES } from '../../../lib/throttle/budget/past'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { waitingOf } from '../spec-request'
 import type { Laws } from './laws'
@@ -36,7 +36,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
     const account = process.account(work)
     if (!account) continue
     if (account.number === number) open.push([process, account])
-    else if (account.own.live > 0 || account.line.length > 0) return // it has not entered the window yet
+    else if (account.own.live.length > 0 || account.line.length > 0) return // it has not entered the window yet
   }
   if (open.every(([, { line }]) => line.length === 0)) return
   const dying = sim.processes.filter(
@@ -45,11 +45,11 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   let [held, ahead, running, isBusy] = [0, 0, 0, dying.length > 0]
   for (const process of dying) running += process.atDeath.get(`${work.id}/${number}`)?.live ?? 0
   for (const [process, { own, grant, heard }] of open) {
-    running += own.live + grant.places
-    if (grant.isStanding && heard.ahead > 0 && own.live + grant.places === 0) running++ // used, and not told
-    held += own.heldUs(process.nowUs())
+    running += own.live.length + grant.places
+    if (grant.isStanding && heard.ahead > 0 && own.live.length + grant.places === 0) running++ // used, and not told
+    held += own.at(process.nowUs()).heldUs
     ahead += grant.isStanding ? Math.max(grant.us, heard.ahead) : grant.us // unused, it is left to lapse
-    isBusy ||= own.live > 0
+    isBusy ||= own.live.length > 0
   }
   const used = work.used(number) + laws.strains.carried(work, number) + laws.allow.heldOfSilentUs(work, number)
   const slack = laws.allow.toleranceUs + laws.allow.roundingUs

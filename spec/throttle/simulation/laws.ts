@@ -1,4 +1,4 @@
-import { PLACES } from '../../../lib/throttle/budget/places'
+import { PLACES } from '../../../lib/throttle/budget/past'
 import type { RefusalReason } from '../../../lib/throttle/budget/hold'
 import { GRACE_US, GRANT_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { Allowances } from './allowances'
@@ -100,7 +100,7 @@ export class Laws {
     for (const process of sim.alive) {
       const account = process.account(work)
       if (account?.number !== number) continue
-      held += account.own.heldUs(process.nowUs())
+      held += account.own.at(process.nowUs()).heldUs
       for (const hold of holdsOf(account)) if (hold.isRunning) guessed += Math.max(0, hold.expectedUs - hold.priceUs)
     }
     for (const one of this.admittedOf(work)) {

@@ -1,5 +1,5 @@
-import { placesOf } from '../../../lib/throttle/budget/places'
-import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/budget/rollover'
+import { placesOf } from '../../../lib/throttle/budget/past'
+import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/budget/past'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Beat } from '../../../lib/throttle/store/store'
 

@@ -72,7 +72,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['client waits of other processes', './budgets', 'capUs - heard.excused - told.excused', 'capUs - told.excused'],
     ['standing while half of the places are free', './budgets', '2 * (own.live + heard.running) + 1', '0'],
     ['holds told for longer while they stand still', './budgets', '=== Infinity ? PARKED_US :', '=== Infinity ? 0 :'],
-    ['the price of those who wait, anew', './budgets', 'hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)', 'void 0'],
+    [
+      'the price of those who wait, anew',
+      './budgets',
+      'hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)',
+      'void 0',
+    ],
     ['old answers ignored', './budgets', 'if (this.sent !== report) return false'],
     ['answers about a window that is over ignored', './budgets', 'if (report.ends !== this.end) return false'],
     ['a clock set back', './budgets', "answer.status === 'unreadable' || isBehind", "answer.status === 'unreadable'"],
@@ -187,7 +192,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   ],
   'lib/throttle/budget/own-usage.ts': [
     ['estimates that rise', 'learned:1 waiting late', 'if (takenUs >= hold.expectedUs) {', 'if (false) {'],
-    ['prices in the store', './budget/own-usage', 'Math.max(0, hold.priceUs - hold.takenUs(now))', 'restUs(hold, now)'],
+    ['prices in the store', './budget/hold', 'Math.max(0, hold.priceUs - hold.takenUs(now))', 'restUs(hold, now)'],
     ['parked requests without end', './budgets', ' : Infinity', ' : now + restUs(hold, now)'],
     ['the cap of client waits', 'clients:1', 'if (beyondUs <= 0) continue', 'continue'],
     ['what runs across the boundary', 'clean:2', '(Math.max(hold.time.since, boundary))', '(hold.time.since)'],

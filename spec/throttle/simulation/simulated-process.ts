@@ -167,7 +167,7 @@ export class SimulatedProcess implements Clock {
     const watched = (now: number): void => {
       const { number, end, own } = account
       const time = account.server.clock.at(now)
-      if (time >= end) this.ended.set(`${account.subject}/${number}`, own.usedUs(now - (time - end)))
+      if (time >= end) this.ended.set(`${account.subject}/${number}`, own.at(now - (time - end)).usedUs)
       enter(now)
     }
     Object.assign(account, { enter: watched })
@@ -199,12 +199,16 @@ export class SimulatedProcess implements Clock {
       const { number, own, sent } = account
       const told = sent ? sent.held + sent.neededUs : 0
       const stored = model.hash(work.id, number)?.fields.get(this.name)?.held ?? 0
-      const heldUs = Math.max(own.pricedUs(now), told, stored)
+      const heldUs = Math.max(own.at(now).pricedUs, told, stored)
       const line = waitingOf(account)
       const waits = line.map(({ priceUs }) => priceUs)
-      const runsForUs = own.lastEnd(now) === Infinity ? PARKED_US : own.lastEnd(now) - now
+      const runsForUs = own.at(now).lastEnd === Infinity ? PARKED_US : own.at(now).lastEnd - now
       const until = loop.now + Math.max(0, runsForUs, ...waits) + GRACE_US
-      this.atDeath.set(`${work.id}/${number}`, { heldUs, until, live: own.live + account.grant.places + line.length })
+      this.atDeath.set(`${work.id}/${number}`, {
+        heldUs,
+        until,
+        live: own.live.length + account.grant.places + line.length,
+      })
     }
   }
 
