@@ -29,6 +29,16 @@ export class SpecPrice extends RoutePrice {
 /** A request's time that a spec turns. */
 export class SpecTime extends Stopwatch {
   isGone = false
+  readonly #leftOut = { leftOutUs: 0 }
+
+  constructor(now: number) {
+    super(now)
+    this.restart(now, this.#leftOut)
+  }
+
+  leaveOut(us: number): void {
+    this.#leftOut.leftOutUs += us
+  }
 
   override get isOver(): boolean {
     return this.isGone

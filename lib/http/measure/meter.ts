@@ -8,7 +8,7 @@ import { type EventStreams, endsWithHeader } from './event-stream'
 import { GivenFields } from './given-fields'
 import { usageError } from '../help'
 import { type ResponseHooks, hookResponse, hooksOf } from './response-hooks'
-import { READER, SENDER, Stopwatch } from './stopwatch'
+import { type LeftOut, READER, SENDER, Stopwatch } from './stopwatch'
 import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
 
@@ -102,10 +102,10 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   // --- what the observer asks for
 
-  /** The observer has let the request in: its time begins now. */
-  begin(now: number): void {
+  /** The observer has let the request in: its time begins now. @param leftOut what is left out of it */
+  begin(now: number, leftOut?: LeftOut): void {
     if (this.hasStopped) return
-    this.restart(now)
+    this.restart(now, leftOut)
     this.#isBegun = true
   }
 

@@ -20,6 +20,12 @@ export const SENDER = 2
 export type TimeState =
   'parked' | 'running' | 'awaitingClient' | 'idle' | 'abandoned' | 'writtenOff' | 'settled' | 'ended'
 
+/** Time that is left out of all requests that go by it: it only grows. µs. */
+export interface LeftOut {
+  readonly leftOutUs: number
+}
+const NOTHING: LeftOut = { leftOutUs: 0 }
+
 /**
  * Keeps the time of one request, in whole microseconds: its state machine. Nobody else counts it. All times are `nowUs()`
  * of one clock.
@@ -31,6 +37,10 @@ export class Stopwatch {
   /** Counted before `since`. */
   #countedUs = 0
   #excusedUs = 0
+  /** What is left out of time that counts; what of that was before `since`; and what was left out until then. */
+  #leftOut = NOTHING
+  #leftOutFrom = 0
+  #stalledUs = 0
   /** {@link READER}, {@link SENDER}, both (3) or neither (0). */
   #waitsFor = 0
   /** Counted waits for the client: those that are over, and the start of the present one. */
@@ -58,7 +68,9 @@ export class Stopwatch {
 
   /** The time counted so far, in microseconds. */
   countedUs(now: number): number {
-    return this.isCounting ? this.#countedUs + now - this.since : this.#countedUs
+    return this.isCounting
+      ? this.#countedUs + Math.max(0, now - this.since - this.#leftOut.leftOutUs + this.#leftOutFrom)
+      : this.#countedUs
   }
 
   /** The time spent in `awaitingClient`, in microseconds. */
@@ -81,12 +93,14 @@ export class Stopwatch {
     if (this.#waitCountsFrom !== undefined) this.enter('awaitingClient', at)
   }
 
-  /** Leaves out time that counted, as far as the present state has lasted. Returns how much, in microseconds. */
-  leaveOut(us: number, now: number): number {
-    if (!this.isCounting) return 0
-    const most = Math.max(0, Math.min(us, now - this.since))
-    this.since += most
-    return most
+  /** Time that was left out so far, in microseconds. */
+  get stalledUs(): number {
+    return this.isCounting ? this.#stalledUs + this.#leftOut.leftOutUs - this.#leftOutFrom : this.#stalledUs
+  }
+
+  /** This much of what is left out of others' time is its own. */
+  pays(us: number): void {
+    this.#leftOutFrom += us
   }
 
   /** Called before the state changes at a time that may have passed. */
@@ -113,6 +127,8 @@ export class Stopwatch {
   protected enter(state: TimeState, at: number): void {
     this.changes(at)
     this.#countedUs = this.countedUs(at)
+    this.#stalledUs = this.stalledUs
+    this.#leftOutFrom = this.#leftOut.leftOutUs
     this.#excusedUs = this.excusedUs(at)
     if (this.#waitCountsFrom !== undefined) {
       this.#countedWaitsUs += at - this.#waitCountsFrom
@@ -128,11 +144,13 @@ export class Stopwatch {
     if (this.#waitCountsFrom !== undefined) this.enter(this.state, at)
   }
 
-  /** Counts from zero again. */
-  protected restart(now: number): void {
+  /** Counts from zero again, less what is left out from now on. */
+  protected restart(now: number, leftOut = NOTHING): void {
     this.state = 'running'
     this.since = now
-    this.#countedUs = this.#excusedUs = this.#waitsFor = this.#countedWaitsUs = 0
+    this.#leftOut = leftOut
+    this.#leftOutFrom = leftOut.leftOutUs
+    this.#countedUs = this.#stalledUs = this.#excusedUs = this.#waitsFor = this.#countedWaitsUs = 0
     this.#waitCountsFrom = undefined
   }
 

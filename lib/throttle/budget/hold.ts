@@ -62,8 +62,9 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   beforeUs = -1
   /** What had been counted and charged by then, or when the window began, if that was later. */
   baseUs = 0
-  /** Its excused waits until then. */
+  /** Its excused waits until then, and what was left out of its time. */
   excusedBaseUs = 0
+  stalledBaseUs = 0
   /** Time that it was charged for while it was live, beside its stopwatch. */
   chargedUs = 0
   /** The window that it was let in to. */
@@ -115,6 +116,7 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   isCountedFrom(at: number): void {
     this.baseUs = this.time.countedUs(at) + this.chargedUs
     this.excusedBaseUs = this.time.excusedUs(at)
+    this.stalledBaseUs = this.time.stalledUs
   }
 
   charge(us: number): void {
@@ -157,8 +159,9 @@ export class OwnUsage {
   unseenUs = 0
   /** Requests that have a place: they were let in and have not ended. */
   readonly live: Hold[] = []
-  /** Running time that was left out as other requests': at most one limit a window. */
+  /** Time that was left out as other requests'; all of it beyond one limit a window is used. */
   #stalledUs = 0
+  #limitUs = 0
   /** Time of requests that have ended, and their excused waits. */
   #endedUs = 0
   #excusedUs = 0
@@ -174,15 +177,17 @@ export class OwnUsage {
       soonestEnd: Infinity,
       lastEnd: -Infinity,
     }
+    let stalledUs = this.#stalledUs
     for (const hold of this.live) {
       const { time, priceUs, chargedUs, beforeUs } = hold
       const hasBegun = beforeUs >= 0
       const countedUs = hasBegun ? time.countedUs(now) : 0
       const takenUs = hasBegun ? countedUs - beforeUs + chargedUs : chargedUs
       const leftUs = Math.max(0, priceUs - takenUs)
-      sums.usedUs += hasBegun ? countedUs + chargedUs - hold.baseUs : chargedUs
+      sums.usedUs += hasBegun ? Math.max(0, countedUs + chargedUs - hold.baseUs) : chargedUs
       sums.pricedUs += leftUs
       if (hasBegun) sums.excusedUs += time.excusedUs(now) - hold.excusedBaseUs
+      if (hasBegun) stalledUs += time.stalledUs - hold.stalledBaseUs
       if (hasBegun && time.isCounting) {
         const restUs = hold.restUs(takenUs, now)
         sums.heldUs += restUs
@@ -193,29 +198,31 @@ export class OwnUsage {
         sums.lastEnd = Infinity
       }
     }
-    sums.usedUs = Math.min(sums.usedUs, MOST_US)
+    sums.usedUs = Math.min(sums.usedUs + Math.max(0, stalledUs - this.#limitUs), MOST_US)
     return sums
   }
 
   /** Takes a request in. Its time stands still until {@link start}. */
   begin(hold: Hold): void {
     hold.expectedUs = hold.priceUs
+    this.#limitUs = hold.limitUs
     hold.state = 'live'
     this.live.push(hold)
   }
 
   /** The time of a request begins. */
   start(hold: Hold, now: number): void {
-    hold.beforeUs = hold.time.countedUs(now)
-    hold.baseUs = hold.beforeUs
-    hold.excusedBaseUs = hold.time.excusedUs(now)
+    hold.isCountedFrom(now)
+    hold.beforeUs = hold.baseUs - hold.chargedUs
   }
 
   /** A request has ended: it pays for what it took. */
   end(hold: Hold, now: number): void {
-    const { time, beforeUs, baseUs, excusedBaseUs, chargedUs } = hold
-    this.charge(beforeUs < 0 ? chargedUs : time.countedUs(now) + chargedUs - baseUs)
-    if (beforeUs >= 0) this.#excusedUs += time.excusedUs(now) - excusedBaseUs
+    const { time, chargedUs } = hold
+    const hasBegun = hold.beforeUs >= 0
+    this.charge(hasBegun ? Math.max(0, time.countedUs(now) + chargedUs - hold.baseUs) : chargedUs)
+    if (hasBegun) this.#excusedUs += time.excusedUs(now) - hold.excusedBaseUs
+    if (hasBegun) this.#stalledUs += time.stalledUs - hold.stalledBaseUs
     hold.state = 'ended'
     const last = this.live.pop() as Hold
     if (last !== hold) this.live[this.live.indexOf(hold)] = last
@@ -228,16 +235,6 @@ export class OwnUsage {
   /** Adds time that no live request took, or takes it back. */
   charge(us: number): void {
     this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
-  }
-
-  /** How much running time may be left out still in this window, as other requests'. */
-  excusableUs(limitUs: number): number {
-    return Math.max(0, limitUs - this.#stalledUs)
-  }
-
-  /** So much was left out as other requests'. */
-  stalled(us: number): void {
-    this.#stalledUs += us
   }
 
   /** A window begins. What runs across the boundary is counted from it. */

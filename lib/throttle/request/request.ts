@@ -43,10 +43,8 @@ export class ThrottledRequest implements MeterObserver {
   #isShed = false
   /** An address pays for it: whether somebody was signed in when it ends. */
   orderCheck: OrderCheck | undefined = undefined
+  /** While its time is measured. */
   #stalls: StallSharing | undefined = undefined
-  /** Its place among those in flight, -1 where it is none of them, and since when it is: kept by {@link StallSharing}. */
-  inFlightAt = -1
-  inFlightSince = 0
   #abort: AbortController | undefined = undefined
   #isAborted = false
   #next: NextFunction
@@ -100,7 +98,6 @@ export class ThrottledRequest implements MeterObserver {
 
   #took(hold: RequestHold, decision: Decision | 'gone', now: number): void {
     if (decision !== 'ask' && decision !== 'wait') return this.#proceed(hold, decision, now)
-    this.#stalls?.stops(this, now)
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => {
@@ -117,7 +114,6 @@ export class ThrottledRequest implements MeterObserver {
     try {
       const now = nowUs(this.time.clock)
       this.time.unpark(now)
-      this.#stalls?.begins(this, now)
       if (end !== 'start' || !this.time.isOver) return this.#proceed(asked, end, now)
       asked.window.budgets.finish(asked, now) // nobody waits any more: nothing runs, and nothing is charged
       this.#release(now)
@@ -153,19 +149,21 @@ export class ThrottledRequest implements MeterObserver {
 
   #pass(hold: RequestHold, now: number): void {
     this.#add(hold)
+    const { stalls } = hold.window
     const isFirst = this.#stalls === undefined
+    if (isFirst) stalls.begins(now)
+    else stalls.look(now)
+    this.#stalls = stalls
     emitAdmitted(this.#req, hold)
-    if (isFirst) this.time.begin(now)
+    if (isFirst) this.time.begin(now, stalls)
     hold.account.run(hold, now)
     if (this.#abort !== undefined) this.#watch(hold)
     if (isFirst) this.time.begun(now)
-    if (this.time.hasStopped) this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
-    const { stalls } = hold.window
-    if (this.#stalls === undefined) {
-      this.#stalls = stalls
-      stalls.begins(this, now)
-    } else stalls.look(now)
-    stalls.run(this, this.#next)
+    if (this.time.hasStopped) {
+      this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
+      this.#leaveFlight(now)
+    }
+    stalls.run(this.time, this.#next)
   }
 
   #add(hold: RequestHold): void {
@@ -187,7 +185,7 @@ export class ThrottledRequest implements MeterObserver {
   #release(now: number): number {
     let longestUs = 0
     this.#isRefused = true
-    this.#stalls?.stops(this, now)
+    this.#leaveFlight(now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       this.#end(hold, now, true)
       const account = accountOf(hold, now)
@@ -195,6 +193,12 @@ export class ThrottledRequest implements MeterObserver {
         longestUs = Math.max(longestUs, account.endsInUs(now))
     }
     return longestUs
+  }
+
+  /** What others blocked is left out of its time before that is charged. */
+  #leaveFlight(now: number): void {
+    this.#stalls?.ends(now)
+    this.#stalls = undefined
   }
 
   #deny(hold: RequestHold, denial: Denial, retryAfterSec: number, refusal: Refusal | undefined, now: number): void {
@@ -219,7 +223,7 @@ export class ThrottledRequest implements MeterObserver {
     if (!this.#isRefused || refused === undefined || this.time.hasStopped) return this.#next()
     const now = this.#now
     this.#isRefused = this.#isShed = false
-    this.#first = this.#stalls = undefined
+    this.#first = undefined
     for (let hold = refused.next; hold !== undefined; hold = hold.next) {
       const again = this.#letIn(hold, now)
       again.account.run(again, now)
@@ -260,14 +264,14 @@ export class ThrottledRequest implements MeterObserver {
 
   paused(now: number): void {
     if (this.#isRefused) return
-    this.#stalls?.stops(this, now)
+    this.#stalls?.look(now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enter(now)
   }
 
   resumed(now: number): void {
     if (this.#isRefused) return
     for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enter(now)
-    this.#stalls?.begins(this, now)
+    this.#stalls?.look(now)
   }
 
   aborted(now: number): number {
@@ -284,7 +288,7 @@ export class ThrottledRequest implements MeterObserver {
   }
 
   ended(now: number, isWrittenOff: boolean): void {
-    this.#stalls?.stops(this, now)
+    this.#leaveFlight(now)
     if (this.orderCheck !== undefined) checkOrder(this.#req, this.orderCheck)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (isWrittenOff && hold.state !== 'ended') hold.window.budgets.writeOff(hold, now)

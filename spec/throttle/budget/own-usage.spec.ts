@@ -53,11 +53,12 @@ class Recounted {
     this.#running += us
   }
 
-  excuse(us: number): void {
+  excuse(us: number): number {
     const most = this.state === 'running' ? Math.min(us, this.#running) : 0
     this.usedUs -= most
     this.#took -= most
     this.#running -= most
+    return most
   }
 
   /** What is left of its price. */
@@ -97,8 +98,7 @@ describe('OwnUsage', () => {
             own.charge(did.us)
             charged += did.us
           } else if (one && did.kind === 'excuse') {
-            one.time.leaveOut(did.us, now)
-            one.naive.excuse(did.us)
+            one.time.leaveOut(one.naive.excuse(did.us))
           } else if (one && did.kind !== 'excuse' && one.naive.state !== 'ended') {
             const state = ({ start: 'running', park: 'parked', wait: 'awaitingClient', end: 'ended' } as const)[
               did.kind
