@@ -107,7 +107,7 @@ export class Budgets implements StoredPolicy {
     const known = this.#subjects.find(subject, now)
     if (known !== undefined) return known
     const { size } = this.#subjects
-    if (size < most) return this.#subjects.of(subject, now)
+    if (size < most) return this.#subjects.open(subject, now)
     const network = networkSubject(req)
     const isRoom = size < most + MOST_NETWORKS || this.#subjects.has(network)
     return this.#subjects.of(isRoom ? network : EVERYBODY_ELSE, now)
@@ -120,7 +120,9 @@ export class Budgets implements StoredPolicy {
 
   /** The account in the window that is open now; another one where the table has let go of it since. */
   current(of: Account, now = nowUs(this.#clock)): Account {
-    return this.#subjects.current(of, now)
+    if (of.isForgotten) return this.#subjects.of(of.subject, now)
+    of.enter(now)
+    return of
   }
 
   // --- requests
@@ -178,7 +180,7 @@ export class Budgets implements StoredPolicy {
     if (hold.state === 'ended') return
     account.finish(hold, now)
     hold.window.load?.took(hold.time, account.subject, hold.takenUs(now))
-    serveLine(account, now)
+    if (account.line.length > 0) serveLine(account, now)
     linkOf(account)?.ended(account, now)
   }
 

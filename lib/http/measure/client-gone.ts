@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
  */
 export function isOver(res: ServerResponse): boolean {
   const socket = (res.req as IncomingMessage | undefined)?.socket
-  return socket?.destroyed === true || res.writableEnded || writableOf(res).closed || res.destroyed
+  return socket?.destroyed === true || res.writableEnded || res.destroyed || writableOf(res).closed
 }
 
 /** Whether the client of a request that the app has not answered is gone: nobody waits for what a handler would do. */
@@ -23,12 +23,8 @@ export function needsDrain(res: ServerResponse): boolean {
 
 /** An `Http2ServerResponse` has neither `closed` nor `writableNeedDrain`: its stream has. */
 function writableOf(res: ServerResponse): ServerResponse | ServerHttp2Stream {
-  return http2Stream(res) ?? res
-}
-
-function http2Stream(res: ServerResponse): ServerHttp2Stream | undefined {
-  if ((res.req as IncomingMessage | undefined)?.httpVersionMajor !== 2) return undefined
-  return (res as { stream?: ServerHttp2Stream }).stream
+  if ((res.req as IncomingMessage | undefined)?.httpVersionMajor !== 2) return res
+  return (res as { stream?: ServerHttp2Stream }).stream ?? res
 }
 
 /** A response that waits for its turn in a pipeline; told when the connection closes. */

@@ -27,6 +27,8 @@ export interface ResponseHooks {
 const hooked: unique symbol = sharedSymbol('hooks') as never
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 
+const NAMES = ['writeHead', 'write', 'end', 'destroy'] as const
+
 let isNoted = false
 
 /**
@@ -37,15 +39,12 @@ export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   if (!isNoted) noteCopy()
   isNoted = true
   const methods = res as unknown as Methods
-  keepOwn(methods, hooks, 'writeHead')
-  keepOwn(methods, hooks, 'write')
-  keepOwn(methods, hooks, 'end')
+  for (const name of NAMES) if (Object.hasOwn(methods, name)) hooks.own = { ...hooks.own, [name]: methods[name] }
   ;(res as Hooked)[hooked] = hooks
   methods.writeHead = hookedWriteHead
   methods.write = hookedWrite
   methods.end = hookedEnd
   if (typeof methods.destroy !== 'function') return // what stands in for a response may lack it
-  keepOwn(methods, hooks, 'destroy')
   methods.destroy = hookedDestroy
 }
 
@@ -53,10 +52,6 @@ export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
 export function hooksOf(res: Hooked): ResponseHooks | undefined {
   const hooks = res[hooked]
   return hooks?.res === res ? hooks : undefined
-}
-
-function keepOwn(methods: Methods, hooks: ResponseHooks, name: keyof Methods): void {
-  if (Object.hasOwn(methods, name)) hooks.own = { ...hooks.own, [name]: methods[name] }
 }
 
 function originalOf<Name extends keyof Methods>(res: Hooked, name: Name): Methods[Name] {

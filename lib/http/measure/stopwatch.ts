@@ -32,6 +32,10 @@ const NOTHING: LeftOut = { leftOutUs: 0 }
  */
 export class Stopwatch {
   state: TimeState = 'running'
+  /** The request is worked on, and its time counts. */
+  isCounting = true
+  /** Its time is measured no more. */
+  hasStopped = false
   /** When the state began. */
   since: number
   /** Counted before `since`. */
@@ -54,16 +58,6 @@ export class Stopwatch {
   /** Nobody waits for the response any more. */
   get isOver(): boolean {
     return this.state === 'ended'
-  }
-
-  /** The request is worked on, and its time counts. */
-  get isCounting(): boolean {
-    return this.state === 'running' || this.state === 'abandoned'
-  }
-
-  /** Its time is measured no more. */
-  get hasStopped(): boolean {
-    return this.state === 'ended' || this.state === 'settled' || this.state === 'writtenOff'
   }
 
   /** The time counted so far, in microseconds. */
@@ -136,6 +130,8 @@ export class Stopwatch {
     }
     if (state === 'running' && this.#waitsFor !== 0) this.#waitCountsFrom = at
     this.state = state
+    this.isCounting = state === 'running' || state === 'abandoned'
+    this.hasStopped = state === 'ended' || state === 'settled' || state === 'writtenOff'
     this.since = at
   }
 
@@ -147,6 +143,7 @@ export class Stopwatch {
   /** Counts from zero again, less what is left out from now on. */
   protected restart(now: number, leftOut = NOTHING): void {
     this.state = 'running'
+    this.isCounting = true
     this.since = now
     this.#leftOut = leftOut
     this.#leftOutFrom = leftOut.leftOutUs

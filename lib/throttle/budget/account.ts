@@ -173,7 +173,7 @@ class AccountState {
   /** Enters the window that is open, and counts waits for clients beyond their cap: also short ones. */
   enter(now: number): void {
     this.enterWindow(now)
-    this.own.boundWaits(now, this)
+    if (this.own.live.length > 0) this.own.boundWaits(now, this)
   }
 
   /** Enters the open window. Call it before a stopwatch changes its state, also if the change is dated in the past. */

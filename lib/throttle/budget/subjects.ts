@@ -52,7 +52,7 @@ export class Subjects {
 
   /** The subject's account in the window that is open now. */
   of(subject: string, now: number): Account {
-    return this.find(subject, now) ?? this.#open(subject, now)
+    return this.find(subject, now) ?? this.open(subject, now)
   }
 
   /** The same, where the subject is known. */
@@ -62,14 +62,8 @@ export class Subjects {
     return account
   }
 
-  /** The same, also where the table has let go of the account since. */
-  current(of: Account, now: number): Account {
-    if (of.isForgotten) return this.of(of.subject, now)
-    of.enter(now)
-    return of
-  }
-
-  #open(subject: string, now: number): Account {
+  /** The same, of a subject that is not known. */
+  open(subject: string, now: number): Account {
     const { id, phase } = subjectId(subject, this.#terms.windowUs, this.#digest)
     const account = new Account(subject, id, phase, this.#terms, this.#serverOf(id), now)
     this.#accounts.set(subject, account)

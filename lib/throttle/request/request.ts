@@ -8,16 +8,15 @@ import type { Meter } from '../../http/measure/meter'
 import type { MeterObserver } from '../../http/measure/meter-observer'
 import { shown } from '../../http/options'
 import type { Account } from '../budget/account'
-import type { Decision } from '../budget/decide'
 import { Hold, type WaitEnd } from '../budget/hold'
 import { PLACES } from '../budget/past'
 import { priceOf } from '../budget/price'
 import { NO_STRAIN } from '../budget/past'
 import type { Budgets } from '../budgets'
+import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
 import { type OrderCheck, checkOrder } from '../warnings'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
-import { emitAdmitted, emitCharged, emitRefused } from './request-events'
 import { setFields } from './response-headers'
 import type { StallSharing } from './stalls'
 import { ShownBudget } from './shown-budget'
@@ -87,7 +86,9 @@ export class ThrottledRequest implements MeterObserver {
     if (lax !== undefined) this.#drop(lax, now)
     if (hold.window.dryRun) return this.#rehearse(hold, now)
     const decision = hold.window.budgets.admit(hold, now)
-    this.#took(hold, decision, now)
+    if (decision === 'start') this.#pass(hold, now)
+    else if (decision === 'ask' || decision === 'wait') this.#wait(hold, now)
+    else this.#turnAway(hold, decision, now)
   }
 
   #drop(lax: RequestHold, now: number): void {
@@ -96,8 +97,7 @@ export class ThrottledRequest implements MeterObserver {
     for (let hold = this.#first; hold !== undefined; hold = hold.next) if (hold.next === lax) hold.next = lax.next
   }
 
-  #took(hold: RequestHold, decision: Decision | 'gone', now: number): void {
-    if (decision !== 'ask' && decision !== 'wait') return this.#proceed(hold, decision, now)
+  #wait(hold: RequestHold, now: number): void {
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => {
@@ -114,7 +114,8 @@ export class ThrottledRequest implements MeterObserver {
     try {
       const now = nowUs(this.time.clock)
       this.time.unpark(now)
-      if (end !== 'start' || !this.time.isOver) return this.#proceed(asked, end, now)
+      if (end !== 'start') return this.#turnAway(asked, end, now)
+      if (!this.time.isOver) return this.#pass(asked, now)
       asked.window.budgets.finish(asked, now) // nobody waits any more: nothing runs, and nothing is charged
       this.#release(now)
     } catch (err) {
@@ -122,15 +123,14 @@ export class ThrottledRequest implements MeterObserver {
     }
   }
 
-  #proceed(hold: RequestHold, end: Decision | WaitEnd, now: number): void {
-    if (end === 'start') return this.#pass(hold, now)
+  #turnAway(hold: RequestHold, end: Exclude<WaitEnd, 'start'>, now: number): void {
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
     if (end === 'outage' && hold.window.onOutage === 'closed') {
       hold.window.budgets.finish(hold, now)
       return this.#deny(hold, unavailable(OUTAGE_RETRY_SEC), OUTAGE_RETRY_SEC, undefined, now)
     }
-    this.#refuse(hold, refusalOf(hold, end as Refusal['reason'], hold.window.budgets.name, now), now)
+    this.#refuse(hold, refusalOf(hold, end, hold.window.budgets.name, now), now)
   }
 
   /** A dry run: its clients see nothing of it, and wait for nothing. */
@@ -300,9 +300,10 @@ export class ThrottledRequest implements MeterObserver {
   #end(hold: RequestHold, now: number, isUntypical = false): void {
     if (hold.state === 'ended') return
     if (!isUntypical) this.#learn(hold, now) // before those who wait are priced
-    const measuredUs = hold.measuredUs(now)
+    const { priceUs } = hold
+    const measuredUs = channels.charged.hasSubscribers ? hold.measuredUs(now) : 0
     hold.window.budgets.finish(hold, now)
-    emitCharged(this.#req, hold, measuredUs, hold.priceUs, 'request')
+    emitCharged(this.#req, hold, measuredUs, priceUs, 'request')
   }
 
   late(us: number, now: number): void {
@@ -361,4 +362,43 @@ export class ThrottledRequest implements MeterObserver {
   get #now(): number {
     return nowUs(this.time.clock)
   }
+}
+
+// A message is only made where somebody listens.
+
+function emitAdmitted(req: Request, { account, priceUs, subject, window }: RequestHold): void {
+  if (!channels.admitted.hasSubscribers) return
+  const message = {
+    req,
+    subject,
+    window: window.budgets.name,
+    holdMs: priceUs / 1_000,
+    degraded: account.server.isDown,
+  }
+  channels.admitted.publish(message satisfies AdmittedMessage)
+}
+
+function emitRefused(
+  req: Request,
+  { subject, window }: RequestHold,
+  status: 429 | 503,
+  retryAfterSec: number,
+  refusal?: Refusal,
+): void {
+  if (!channels.refused.hasSubscribers) return
+  const { reason = 'outage' as const, figures } = refusal ?? {}
+  const about = { req, subject, window: window.budgets.name, dryRun: window.dryRun }
+  channels.refused.publish({ ...about, status, reason, figures, retryAfterSec } satisfies RefusedMessage)
+}
+
+function emitCharged(
+  req: Request,
+  { subject, window }: RequestHold,
+  us: number,
+  holdUs: number,
+  by: ChargedMessage['by'],
+): void {
+  if (!channels.charged.hasSubscribers) return
+  const message = { req, subject, window: window.budgets.name, chargedMs: us / 1_000, holdMs: holdUs / 1_000, by }
+  channels.charged.publish(message satisfies ChargedMessage)
 }
