@@ -86,7 +86,7 @@ describe('throttle() over a store that does not always answer in time', () => {
       assert.match(said[1] as string, /^TOLLGATE_RECOVERED: .* at redis\.test:6379 answers again after \d\.\d s$/)
     })
 
-  it('prints the first outage and its end, then a line a minute, and nothing once there are no more', async (t) => {
+  it('prints an outage and its end, and none that begins within a minute of one that was printed', async (t) => {
     const { fail, heal, said, pass } = watched(t)
     for (let i = 0; i < 24; i++) {
       await fail(Infinity)
@@ -95,10 +95,9 @@ describe('throttle() over a store that does not always answer in time', () => {
       await pass(3_000)
     }
     const codes = said.map((line) => line.slice(0, line.indexOf(':')))
-    assert.deepEqual(codes, ['TOLLGATE_DEGRADED', 'TOLLGATE_RECOVERED', 'TOLLGATE_DEGRADED'])
-    assert.match(said[2] as string, /did not answer 1\d more times in the last minute, for \d\d\.\d s in all: /)
+    assert.deepEqual(codes, ['TOLLGATE_DEGRADED', 'TOLLGATE_RECOVERED', 'TOLLGATE_DEGRADED', 'TOLLGATE_RECOVERED'])
     await pass(180_000)
-    assert.equal(said.length, 4, 'the rest of the second minute')
+    assert.equal(said.length, 4)
   })
 
   it('waits as long as the store says', async (t) => {

@@ -2,12 +2,10 @@ import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { deadline, promised } from '../../http/deadline'
 import type { Account } from '../budget/account'
 import { serveLine } from '../budget/decide'
-import { type Answer, type Report, TICK_US } from '../budget/report'
+import { type Answer, GRACE_US, PARKED_US, type Report, TICK_US } from '../budget/report'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
 import { CircuitBreaker } from './circuit-breaker'
-import { dueAt, isActive } from './due'
-import { Heartbeat } from './heartbeat'
 import { OutageNews } from './outage-news'
 import type { SharedStore } from './shared-store'
 import type { Beat, StoreServer } from './store'
@@ -27,6 +25,12 @@ const BEAT_DOUBTED_MS = 20
 const START_US = 1_000_000
 /** A wall clock may be this far from the server's, until the server says its time. */
 const WALL_ERROR_US = 1_000_000
+
+/** All processes together may be off by a hundredth of the limit; one of them by this at least. */
+const TOLERANCE = 100
+const TOLERANCE_LEAST_US = 1_000
+/** Where no more may run than this, ends are told at once: other processes need each place. */
+const FEW_PLACES = 8
 
 /** One command: the reports of some accounts. */
 interface Command {
@@ -51,7 +55,10 @@ export class Link implements Server {
   readonly #startedAt: number
   readonly #breaker: CircuitBreaker
   readonly #news: OutageNews
-  readonly #heartbeat: Heartbeat
+  /** The heartbeat whose answer counts; and when the next one is sent, in µs of the process's clock. */
+  #beat: object | undefined
+  #nextBeatAt = Infinity
+  #cancelBeat = () => {}
   #isClosed = false
   /** Accounts that are reported at the end of this turn, or when a command under way was answered. */
   #queue = new Set<Account>()
@@ -80,15 +87,7 @@ export class Link implements Server {
       place: () => this.#place,
       meanwhile: () => store.meanwhile,
     })
-    this.#heartbeat = new Heartbeat(store.clock, store.deadlineMs, {
-      ask: () => server.beat(store.refused, store.statedTerms),
-      answered: (sentAt) => this.#breaker.answered(sentAt, this.#now),
-      heard: (beat, sentAt) => this.#heard(beat, sentAt),
-      late: (sentAt) => this.#late('heartbeat', sentAt),
-      refused: (cause, sentAt) => this.#refused(cause, sentAt),
-      pauseMs: () => (this.isDown ? BEAT_OPEN_MS : this.#breaker.isDoubted ? BEAT_DOUBTED_MS : BEAT_MS),
-    })
-    this.#heartbeat.send()
+    this.#sendBeat()
   }
 
   // --- Server
@@ -343,7 +342,41 @@ export class Link implements Server {
   /** A connection was made: what the server was told before may be gone. */
   connected(): void {
     this.#token = undefined
-    this.#heartbeat.send()
+    this.#sendBeat()
+  }
+
+  /** The answer to an earlier heartbeat does not count any more. */
+  #sendBeat(): void {
+    if (this.#isClosed) return
+    this.#cancelBeat()
+    this.#nextBeatAt = Infinity
+    const sentAt = this.#now
+    const beat = (this.#beat = {})
+    const over = (act: () => void) => {
+      if (this.#beat !== beat) return
+      cancel()
+      this.#beat = undefined
+      act()
+      this.#beatWithin(this.isDown ? BEAT_OPEN_MS : this.#breaker.isDoubted ? BEAT_DOUBTED_MS : BEAT_MS)
+    }
+    const { deadlineMs, refused, statedTerms } = this.#store
+    const cancel = deadline(this.#clock, deadlineMs, () => over(() => this.#late('heartbeat', sentAt)))
+    promised(() => this.server.beat(refused, statedTerms)).then(
+      (answer) => {
+        this.#breaker.answered(sentAt, this.#now)
+        over(() => this.#heard(answer, sentAt))
+      },
+      (cause: unknown) => over(() => this.#refused(cause, sentAt)),
+    )
+  }
+
+  /** Sends the next one after the time, or sooner where it was to be sent sooner; not while one is under way. */
+  #beatWithin(ms: number): void {
+    const at = this.#now + ms * 1_000
+    if (this.#isClosed || this.#beat !== undefined || this.#nextBeatAt <= at) return
+    this.#cancelBeat()
+    this.#nextBeatAt = at
+    this.#cancelBeat = this.#clock.after(ms, () => this.#sendBeat())
   }
 
   #heard({ time, living = 1, token = '', terms = [] }: Beat, sentAt: number): void {
@@ -382,7 +415,7 @@ export class Link implements Server {
 
   #doubt(cause: unknown): void {
     if (this.#isClosed) return
-    this.#heartbeat.sendWithin(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
+    this.#beatWithin(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
     if (this.isDown && !this.isStarting) this.#news.began(cause)
   }
 
@@ -390,9 +423,60 @@ export class Link implements Server {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#heartbeat.close()
+    this.#cancelBeat()
+    this.#beat = undefined
     this.#news.close()
     for (const account of this.#refreshed.keys()) this.#tellRefreshed(account)
     for (const account of this.#active) this.#linkOf(account) // also where a report is under way
   }
+}
+
+/**
+ * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
+ * differs from what was told by more than the tolerance, a hot subject has something ahead, or a hold ends later or sooner
+ * than was told.
+ */
+function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
+  const { told, heard, toldUntil, own, grant, hasEnded } = account
+  if (!account.isTold) return 'tick'
+  if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  const sums = own.at(now)
+  const untold = sums.usedUs + sums.pricedUs - told.used - told.held - heard.granted
+  const toleranceUs = Math.max(TOLERANCE_LEAST_US, account.limitUs / (TOLERANCE * account.server.living))
+  if (Math.abs(untold) > toleranceUs) return 'tick'
+  if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return 'tick'
+  if (own.unseenUs !== told.unseen || isHalfExcused(account, sums.excusedUs)) return 'tick'
+  if ((own.live.length === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'
+  const { lastEnd } = sums
+  const startedAhead = heard.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
+  const until = startedAhead ? Math.max(toldUntil, grant.until) : toldUntil
+  const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
+  return endsLater ? 'tick' : undefined
+}
+
+/** Whether waits for clients have taken half of what this process may excuse by itself. */
+function isHalfExcused(account: Account, excusedUs: number): boolean {
+  const { told, clientWaitUs } = account
+  const us = excusedUs - told.excused
+  return us > 0 && 2 * us > account.excusedMostUs(clientWaitUs) - told.excused
+}
+
+/** Whether few of the subject's requests may run at once. */
+function areFew(account: Account, now: number): boolean {
+  return !account.hasPlace(account, account.usedUs(now), FEW_PLACES)
+}
+
+/** Whether a tick is to look at the account again. */
+function isActive(account: Account, now: number): boolean {
+  const { own, line, grant } = account
+  return (
+    own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || dueAt(account, now) !== undefined
+  )
+}
+
+/** Whether the store has all of it, and grants it nothing ahead. */
+export function isReported({ isTold, told, heard, own }: Account, now: number): boolean {
+  const { usedUs, pricedUs } = own.at(now)
+  const isSame = told.used === usedUs && told.unseen === own.unseenUs
+  return isTold && isSame && told.held + heard.granted === pricedUs && heard.ahead === 0
 }

@@ -24,15 +24,8 @@ export class OutageNews {
   /** The present outage. */
   #outage: Error | undefined
   #beganAt = 0
-  /** What the server last answered with, or that it did not. */
-  #why = ''
-  /** The present outage was printed. */
-  #isPrinted = false
-  /** Outages that were not printed, and how long they took. */
-  #untold = 0
-  #untoldMs = 0
-  /** Ends the minute in which nothing more is printed; undefined outside of it. */
-  #cancelMinute: (() => void) | undefined
+  /** When an outage was printed last. */
+  #printedAt = -Infinity
   #unreadableAt = -Infinity
   readonly #waiting = new Set<{ readonly resolve: () => void; readonly reject: (reason: Error) => void }>()
 
@@ -49,17 +42,16 @@ export class OutageNews {
   /** The server does not answer. Says so once. */
   began(cause: unknown): void {
     if (this.#outage) return
-    const why = (this.#why = cause instanceof Error ? cause.message : shown(cause))
+    const why = cause instanceof Error ? cause.message : shown(cause)
     const place = this.#of.place()
     const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
     const message = `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
     this.#outage = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
     this.#beganAt = this.#of.clock.now()
     channels.degraded.publish({ ...this.#of.about, cause } satisfies StoreMessage)
-    this.#isPrinted = this.#cancelMinute === undefined
-    if (this.#isPrinted) {
+    if (this.#beganAt - this.#printedAt >= EVERY_MS) {
+      this.#printedAt = this.#beganAt
       warn('TOLLGATE_DEGRADED', message)
-      this.#startMinute()
     }
     for (const { reject } of this.#waiting) reject(this.#outage)
     this.#waiting.clear()
@@ -68,10 +60,9 @@ export class OutageNews {
   /** The server answers. */
   ended(): void {
     this.#settle(() => {
-      const ms = this.#of.clock.now() - this.#beganAt
-      if (this.#isPrinted) return warn('TOLLGATE_RECOVERED', `${this.#store} answers again after ${seconds(ms)}`)
-      this.#untold++
-      this.#untoldMs += ms
+      if (this.#printedAt !== this.#beganAt) return
+      const seconds = ((this.#of.clock.now() - this.#beganAt) / 1_000).toFixed(1)
+      warn('TOLLGATE_RECOVERED', `${this.#store} answers again after ${seconds} s`)
     })
   }
 
@@ -90,7 +81,6 @@ export class OutageNews {
 
   /** Nobody asks the server any more. */
   close(): void {
-    this.#cancelMinute?.()
     this.#settle(() => undefined)
   }
 
@@ -104,24 +94,8 @@ export class OutageNews {
     this.#waiting.clear()
   }
 
-  #startMinute(): void {
-    this.#cancelMinute = this.#of.clock.after(EVERY_MS, () => {
-      this.#cancelMinute = undefined
-      if (this.#untold === 0) return
-      const times = this.#untold === 1 ? 'once more' : `${this.#untold} more times`
-      const all = `for ${seconds(this.#untoldMs)} in all`
-      warn('TOLLGATE_DEGRADED', `${this.#store} did not answer ${times} in the last minute, ${all}: ${this.#why}`)
-      this.#untold = this.#untoldMs = 0
-      this.#startMinute()
-    })
-  }
-
   get #store(): string {
     const place = this.#of.place()
     return `the throttle's store${place === undefined ? '' : ` at ${place}`}`
   }
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`
 }

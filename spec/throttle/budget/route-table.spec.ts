@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RouteTable, folded } from '../../../lib/throttle/budget/route-table'
+import { RouteTable, folded } from '../../../lib/throttle/budget/price'
 
 describe('folded()', () => {
   const paths: [path: string, route: string][] = [
