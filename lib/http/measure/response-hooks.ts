@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import { noteCopy, sharedSymbol } from '../package-copies'
 
-/** Methods of a response that are replaced. */
+/** Methods of a response that are heard. */
 interface Methods {
   writeHead: Method<[status: number, ...rest: unknown[]]>
   write: Method<unknown[]>
@@ -14,7 +14,7 @@ type Method<Args extends unknown[]> = (this: ServerResponse, ...args: Args) => u
 export interface ResponseHooks {
   /** The hooked response. Copies of it, and objects that inherit from it, have no hooks. */
   readonly res: ServerResponse
-  /** Methods that the response had of its own before. An inherited one is looked up at each call: it may be replaced. */
+  /** Methods that are replaced on the response itself, with what it had of its own before. */
   own: Partial<Methods> | undefined
   /** The header is about to be sent. Calls `original` itself, and returns what that returns. */
   writeHead(res: ServerResponse, original: Methods['writeHead'], args: [status: number, ...rest: unknown[]]): unknown
@@ -24,28 +24,29 @@ export interface ResponseHooks {
   destroying(res: ServerResponse): void
 }
 
+const NAMES = ['writeHead', 'write', 'end', 'destroy'] as const
 const hooked: unique symbol = sharedSymbol('hooks') as never
+const heard: unique symbol = sharedSymbol('heard') as never
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 
-const NAMES = ['writeHead', 'write', 'end', 'destroy'] as const
-
+/** Prototypes of responses, and whether what is called on those responses is heard by Node's own class. */
+const prototypes = new WeakMap<object, boolean>()
 let isNoted = false
 
 /**
- * Puts hooks on one response. They stand on the response itself: each Express app sets a prototype of its own, and a
- * method that compression or the like has replaced must be heard when it is called, not when it passes the call on.
+ * Hears what is called on one response. Node's class is changed once for all responses: to give each response methods of
+ * its own takes as long as all the rest of a throttle. A method that compression or the like has replaced on the response,
+ * or an app's or a host's own class, must be heard when it is called, not when it passes the call on. There, and for
+ * responses that are not Node's, the hook stands on the response itself.
  */
 export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   if (!isNoted) noteCopy()
   isNoted = true
-  const methods = res as unknown as Methods
-  for (const name of NAMES) if (Object.hasOwn(methods, name)) hooks.own = { ...hooks.own, [name]: methods[name] }
+  const prototype = Object.getPrototypeOf(res) as object
+  let isHeard = prototypes.get(prototype)
+  if (isHeard === undefined) prototypes.set(prototype, (isHeard = hearClass(prototype)))
+  for (const name of NAMES) if (!isHeard || Object.hasOwn(res, name)) hookOwn(res as unknown as Methods, hooks, name)
   ;(res as Hooked)[hooked] = hooks
-  methods.writeHead = hookedWriteHead
-  methods.write = hookedWrite
-  methods.end = hookedEnd
-  if (typeof methods.destroy !== 'function') return // what stands in for a response may lack it
-  methods.destroy = hookedDestroy
 }
 
 /** The hooks that are on a response. */
@@ -54,31 +55,56 @@ export function hooksOf(res: Hooked): ResponseHooks | undefined {
   return hooks?.res === res ? hooks : undefined
 }
 
-function originalOf<Name extends keyof Methods>(res: Hooked, name: Name): Methods[Name] {
-  const hooks = res[hooked] as ResponseHooks
-  return hooks.own?.[name] ?? (Object.getPrototypeOf(hooks.res) as Methods)[name]
+/** Changes Node's class, unless one that inherits from it has such a method of its own. */
+function hearClass(prototype: object): boolean {
+  const node = ServerResponse.prototype as unknown as Methods & { [heard]?: true }
+  for (let at: object | null = prototype; at !== node; at = Object.getPrototypeOf(at) as object | null)
+    if (at === null || NAMES.some((name) => Object.hasOwn(at, name))) return false
+  if (node[heard]) return true // by another copy of this package, too
+  const methods = NAMES.map((name) => [name, methodOf(name, node[name] as Method<unknown[]>)])
+  Object.assign(node, Object.fromEntries(methods), { [heard]: true })
+  return true
 }
 
-// Shared by all responses: no closure is made for one.
-
-function hookedWriteHead(this: Hooked, ...args: [status: number, ...rest: unknown[]]): unknown {
-  const original = originalOf(this, 'writeHead')
-  const hooks = hooksOf(this)
-  return hooks === undefined ? Reflect.apply(original, this, args) : hooks.writeHead(this, original, args)
+/** Also where the hook was there before: `write()` of a response that goes through compression is heard once. */
+function methodOf(name: keyof Methods, original: Method<unknown[]>): Method<unknown[]> {
+  return function (this: Hooked, ...args) {
+    const hooks = hooksOf(this)
+    if (hooks === undefined || hooks.own?.[name] !== undefined) return Reflect.apply(original, this, args)
+    return call(name, this, hooks, original, args)
+  }
 }
 
-function hookedWrite(this: Hooked, ...args: unknown[]): unknown {
-  const isFlowing = Reflect.apply(originalOf(this, 'write'), this, args)
-  hooksOf(this)?.written(this, isFlowing)
-  return isFlowing
+function call(
+  name: keyof Methods,
+  res: ServerResponse,
+  hooks: ResponseHooks,
+  original: Method<unknown[]>,
+  args: unknown[],
+): unknown {
+  if (name === 'writeHead') return hooks.writeHead(res, original, args as Parameters<Methods['writeHead']>)
+  if (name === 'end') hooks.ending(res)
+  else if (name === 'destroy') hooks.destroying(res)
+  const returned = Reflect.apply(original, res, args)
+  if (name === 'write') hooks.written(res, returned)
+  return returned
 }
 
-function hookedEnd(this: Hooked, ...args: unknown[]): unknown {
-  hooksOf(this)?.ending(this)
-  return Reflect.apply(originalOf(this, 'end'), this, args)
+function hookOwn(methods: Methods, hooks: ResponseHooks, name: keyof Methods): void {
+  if (typeof methods[name] !== 'function') return // what stands in for a response may lack destroy()
+  if (Object.hasOwn(methods, name)) hooks.own = { ...hooks.own, [name]: methods[name] }
+  ;(methods as Record<keyof Methods, unknown>)[name] = OWN[name]
 }
 
-function hookedDestroy(this: Hooked, ...args: unknown[]): unknown {
-  hooksOf(this)?.destroying(this)
-  return Reflect.apply(originalOf(this, 'destroy'), this, args)
+// Shared by all responses: no closure is made for one. An inherited method is looked up at each call: it may be replaced.
+
+const OWN = Object.fromEntries(NAMES.map((name) => [name, ownMethodOf(name)])) as unknown as Methods
+
+function ownMethodOf(name: keyof Methods): Method<unknown[]> {
+  return function (this: Hooked, ...args) {
+    const on = this[hooked] as ResponseHooks
+    const original = (on.own?.[name] ?? (Object.getPrototypeOf(on.res) as Methods)[name]) as Method<unknown[]>
+    const hooks = hooksOf(this)
+    return hooks === undefined ? Reflect.apply(original, this, args) : call(name, this, hooks, original, args)
+  }
 }
