@@ -1,7 +1,7 @@
 import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/subject'
 import { subjectId } from '../throttle/budget/subjects'
-import type { SubjectDigest } from '../throttle/subject-digest'
+import type { SubjectDigest } from '../throttle/budget/subjects'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
 

@@ -7,7 +7,7 @@ import { adviceText, limitsIn } from './advice-text'
 import { ReopenedRedis } from './reopened-redis'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
-import { type SubjectDigest, keyedDigest } from '../throttle/subject-digest'
+import { type SubjectDigest, keyedDigest } from '../throttle/budget/subjects'
 import { found } from './view'
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- the package's own file, beside dist and lib

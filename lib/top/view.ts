@@ -1,5 +1,5 @@
 import { hashOf } from '../dashboard/spenders'
-import type { SubjectDigest } from '../throttle/subject-digest'
+import type { SubjectDigest } from '../throttle/budget/subjects'
 import type { PublishedWindow } from '../inspect/published-window'
 
 /** What the viewer has chosen by keys. */

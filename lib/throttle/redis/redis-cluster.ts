@@ -1,7 +1,7 @@
 import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreServer, StoreWatcher, AccountStore } from '../store/store'
-import type { SubjectDigest } from '../subject-digest'
+import type { SubjectDigest } from '../budget/subjects'
 import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
 import { addUsage, readUsage, usageKey } from './redis-usage'

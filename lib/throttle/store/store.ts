@@ -1,5 +1,5 @@
 import type { UsageStore } from '../../advisor/usage-log'
-import type { SubjectDigest } from '../subject-digest'
+import type { SubjectDigest } from '../budget/subjects'
 import type { Answer, Report } from '../budget/report'
 import type { RefusalsMessage } from '../refusals'
 

@@ -11,7 +11,7 @@ import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 import { found } from '../../../lib/top/view'
 import { redisWindows } from '../../../lib/inspect/redis-windows'
-import { keyedDigest } from '../../../lib/throttle/subject-digest'
+import { keyedDigest } from '../../../lib/throttle/budget/subjects'
 
 /** A process: `spend(who)` charges a second. */
 async function start(t: TestContext, store: ThrottleStore) {
