@@ -149,11 +149,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const who = subjectOf(req, subject, values)
       if (who === null) return next()
       if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
-      if (subject !== undefined) warnOfSubject(who, subject)
       const { policy, budgets } = chosen
       const limitUs = requestLimitUs(policy, req)
       const concurrency = requestConcurrency(policy, req)
       const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
+      if (subject !== undefined && account.limitUs === 0) warnOfSubject(who, subject) // the account's first request
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
       held = request.heldIn(account, budgets)
       if (held !== undefined && held.window.budgets !== budgets) warnOfTwoStores(budgets.name)

@@ -154,7 +154,7 @@ export class ThrottledRequest implements MeterObserver {
     if (isFirst) stalls.begins(now)
     else stalls.look(now)
     this.#stalls = stalls
-    emitAdmitted(this.#req, hold)
+    if (channels.admitted.hasSubscribers) emitAdmitted(this.#req, hold)
     if (isFirst) this.time.begin(now, stalls)
     hold.account.run(hold, now)
     if (this.#abort !== undefined) this.#watch(hold)
@@ -300,10 +300,9 @@ export class ThrottledRequest implements MeterObserver {
   #end(hold: RequestHold, now: number, isUntypical = false): void {
     if (hold.state === 'ended') return
     if (!isUntypical) this.#learn(hold, now) // before those who wait are priced
-    const { priceUs } = hold
-    const measuredUs = channels.charged.hasSubscribers ? hold.measuredUs(now) : 0
+    const measuredUs = channels.charged.hasSubscribers ? hold.measuredUs(now) : -1
     hold.window.budgets.finish(hold, now)
-    emitCharged(this.#req, hold, measuredUs, priceUs, 'request')
+    if (measuredUs >= 0) emitCharged(this.#req, hold, measuredUs, hold.priceUs, 'request')
   }
 
   late(us: number, now: number): void {
@@ -367,7 +366,6 @@ export class ThrottledRequest implements MeterObserver {
 // A message is only made where somebody listens.
 
 function emitAdmitted(req: Request, { account, priceUs, subject, window }: RequestHold): void {
-  if (!channels.admitted.hasSubscribers) return
   const message = {
     req,
     subject,
