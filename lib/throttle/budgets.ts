@@ -183,6 +183,13 @@ export class Budgets implements StoredPolicy {
     linkOf(account)?.ended(account, now)
   }
 
+  /** Charges a request for time that is seen only after it has ended. */
+  chargeLate(hold: Hold, us: number, now: number): void {
+    const account = this.current(hold.account, now)
+    account.charge(hold, us, now)
+    linkOf(account)?.activate(account)
+  }
+
   /** A request was written off unseen. */
   writeOff({ account, limitUs }: Hold, now: number): void {
     this.current(account, now).writeOff(limitUs, now)

@@ -308,7 +308,7 @@ export class ThrottledRequest implements MeterObserver {
   late(us: number, now: number): void {
     if (this.#isRefused) return
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      void hold.window.budgets.charge(hold, us)
+      hold.window.budgets.chargeLate(hold, us, now)
       emitCharged(this.#req, hold, us, 0, 'request')
       this.#learn(hold, now, us)
     }
