@@ -4,7 +4,7 @@ import { UsageLog } from '../advisor/usage-log'
 import type { Account } from './budget/account'
 import { type Decision, decide, decideAfterwards, endLine, makeRoom, serveLine } from './budget/decide'
 import type { Hold as AnyHold, RefusalReason } from './budget/hold'
-
+import { type NextWindow, priceOf } from './budget/price'
 import type { AccountTerms } from './budget/account'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
@@ -48,6 +48,8 @@ export class Budgets implements StoredPolicy {
   readonly #lines: Watch<Account>
   /** Running requests whose handler has the signal, and what asks each of them to stop. */
   readonly #signalled: Watch<readonly [hold: Hold, stop: () => void]>
+  /** How many subjects are told apart, as the latest newcomer was told. */
+  #mostSubjects = 0
   #closing: Promise<void> | undefined
   #isClosed = false
 
@@ -105,6 +107,7 @@ export class Budgets implements StoredPolicy {
   payer(subject: string, most: number, req: Request, now: number): Account {
     const known = this.#subjects.find(subject, now)
     if (known !== undefined) return known
+    this.#mostSubjects = most
     const { size } = this.#subjects
     if (size < most) return this.#subjects.open(subject, now)
     const network = networkSubject(req)
@@ -165,6 +168,21 @@ export class Budgets implements StoredPolicy {
       const reason = decideAfterwards(newest, hold, mayWait, later)
       if (reason !== undefined) tell(reason, later)
     })
+  }
+
+  /**
+   * A request of the subject asks another window of the same server now, and will ask this one next: both are asked in one
+   * command. What it does not take after all is given back at the next tick.
+   */
+  expect(subject: string, { route, limitUs, concurrency }: NextWindow, now: number): void {
+    const isRoom = this.#subjects.size < this.#mostSubjects
+    const account = isRoom ? this.#subjects.of(subject, now) : this.#subjects.find(subject, now)
+    const link = account && linkOf(account)
+    if (account === undefined || link === undefined || account.sent !== undefined) return
+    const priceUs = Math.min(priceOf(route, account.histories, limitUs), limitUs)
+    account.expect({ priceUs, limitUs, concurrency })
+    link.activate(account)
+    link.ask(account)
   }
 
   /** Lets a request in that was refused, whatever the figures say. It reserves nothing. */

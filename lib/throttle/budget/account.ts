@@ -1,5 +1,5 @@
 import { GrantedTime } from './granted-time'
-import { type Hold, OwnUsage } from './hold'
+import { type AskTerms, type Hold, OwnUsage } from './hold'
 import { PLACES, Past, type Terms, type WindowTotals, keptAfter, placesOf } from './past'
 import { type Histories, type RoutePrice, learnPrice, priceOf } from './price'
 import {
@@ -68,6 +68,8 @@ class AccountState {
   heardAt = -Infinity
   /** Used and held time of this process when that answer came. In an outage, shares divide what was left then. */
   ownWhenHeard = 0
+  /** A request that another window of the same server decides now, and that will ask here next. */
+  #expected: AskTerms | undefined = undefined
   /** The report that is under way, and when it was sent. */
   sent: Report | undefined
   sentAt = 0
@@ -235,6 +237,11 @@ class AccountState {
     this.grant.asked(hold.priceUs, limitUs, now)
   }
 
+  /** A request is about to ask: the next report asks for it. Time ahead is renewed with it, so that windows ask together. */
+  expect(terms: AskTerms): void {
+    this.#expected = terms
+  }
+
   /** It joins the line. */
   join(hold: Hold, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
@@ -337,7 +344,10 @@ class AccountState {
     const [first] = line
     const sums = own.at(now)
     let runsForUs = sums.lastEnd === Infinity ? PARKED_US : Math.max(0, sums.lastEnd - now)
-    let neededUs = 0
+    const asks = first ?? this.#expected
+    let neededUs = first === undefined ? (asks?.priceUs ?? 0) : 0
+    runsForUs = Math.max(runsForUs, neededUs)
+    this.#expected = undefined
     for (const hold of line) {
       hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
@@ -359,12 +369,12 @@ class AccountState {
       past: past.status,
       runsForUs,
       neededUs,
-      count: line.length,
-      firstNeededUs: first?.priceUs ?? 0,
+      count: first === undefined && asks !== undefined ? 1 : line.length,
+      firstNeededUs: asks?.priceUs ?? 0,
       askedAheadUs: ahead.us,
       askedAheadPlaces: ahead.places,
-      limit: first?.limitUs ?? (past.highestLimitUs || this.limitUs),
-      concurrency: first?.concurrency ?? this.concurrency,
+      limit: asks?.limitUs ?? (past.highestLimitUs || this.limitUs),
+      concurrency: asks?.concurrency ?? this.concurrency,
     }
     this.sent = report
     this.sentAt = now

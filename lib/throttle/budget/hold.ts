@@ -263,3 +263,6 @@ export class OwnUsage {
     }
   }
 }
+
+/** What a request asks for. */
+export type AskTerms = Pick<Hold, 'priceUs' | 'limitUs' | 'concurrency'>

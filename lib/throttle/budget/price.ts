@@ -13,6 +13,14 @@ const MOST_ROUTES_OF_SUBJECT = 8
 /** The route's price leaves out one subject in eight, rounded up: those with the highest figures. */
 const OUTLIERS = 8
 
+/** The window that a route's requests ask after another one, with the terms that the latest of them had there. */
+export interface NextWindow {
+  readonly budgets: { expect(subject: string, next: NextWindow, now: number): void }
+  readonly route: RoutePrice
+  readonly limitUs: number
+  readonly concurrency: number
+}
+
 /** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
 export class RoutePrice {
   readonly #subjects: string[] = []
@@ -25,6 +33,8 @@ export class RoutePrice {
   subjects = 0
   /** The price is not a guess any more. */
   isKnown = false
+  /** The window that the latest request asked next of the same server. */
+  next: NextWindow | undefined = undefined
   /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
   #robustUs = Infinity
 

@@ -20,7 +20,7 @@ import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
 import { setFields } from './response-headers'
 import type { StallSharing } from './stalls'
 import { ShownBudget } from './shown-budget'
-import { type RequestHold, accountOf, isEnforced, tightest } from './window'
+import { type RequestHold, accountOf, askForNext, isEnforced, learnNext, tightest } from './window'
 
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
@@ -87,8 +87,10 @@ export class ThrottledRequest implements MeterObserver {
     if (hold.window.dryRun) return this.#rehearse(hold, now)
     const decision = hold.window.budgets.admit(hold, now)
     if (decision === 'start') this.#pass(hold, now)
-    else if (decision === 'ask' || decision === 'wait') this.#wait(hold, now)
-    else this.#turnAway(hold, decision, now)
+    else if (decision === 'ask' || decision === 'wait') {
+      if (decision === 'ask') askForNext(hold, now)
+      this.#wait(hold, now)
+    } else this.#turnAway(hold, decision, now)
   }
 
   #drop(lax: RequestHold, now: number): void {
@@ -154,6 +156,7 @@ export class ThrottledRequest implements MeterObserver {
     if (isFirst) stalls.begins(now)
     else stalls.look(now)
     this.#stalls = stalls
+    if (hold.next !== undefined) learnNext(hold.next, hold)
     if (channels.admitted.hasSubscribers) emitAdmitted(this.#req, hold)
     if (isFirst) this.time.begin(now, stalls)
     hold.account.run(hold, now)
@@ -289,6 +292,7 @@ export class ThrottledRequest implements MeterObserver {
 
   ended(now: number, isWrittenOff: boolean): void {
     this.#leaveFlight(now)
+    if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     if (this.orderCheck !== undefined) checkOrder(this.#req, this.orderCheck)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (isWrittenOff && hold.state !== 'ended') hold.window.budgets.writeOff(hold, now)

@@ -57,3 +57,23 @@ export function tightest(
     if (counts(hold) && (tightest === undefined || leftUs(hold, now) <= leftUs(tightest, now))) tightest = hold
   return tightest
 }
+
+/** Windows in a row that are asked in one command. */
+const MOST_NEXT = 4
+
+/** Asks for the windows that requests of this route ask next, in the same command. */
+export function askForNext({ account, route }: RequestHold, now: number): void {
+  let { next } = route
+  for (let n = 1; n < MOST_NEXT && next !== undefined; n++, next = next.route.next)
+    next.budgets.expect(account.subject, next, now)
+}
+
+/** A request that was let in to one window has been let in to another one of the same server. */
+export function learnNext({ account, route }: RequestHold, hold: RequestHold): void {
+  const { window, limitUs, concurrency } = hold
+  if (account.server.isMemory || account.server !== hold.account.server) return
+  if (account.subject !== hold.account.subject) return
+  const { next } = route
+  if (next?.budgets === window.budgets && next.route === hold.route && next.limitUs === limitUs) return
+  route.next = { budgets: window.budgets, route: hold.route, limitUs, concurrency }
+}
