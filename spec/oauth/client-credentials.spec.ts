@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { type KeyObject, constants, generateKeyPairSync, privateEncrypt, sign } from 'node:crypto'
+import { type KeyObject, constants, privateEncrypt, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { SignJWT, decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
+import { generateKeys } from '../support/generate-keys'
 import { AS_WEB, CLIENT_KEYS, CLIENTS, type Form, json, post, serverOfSuite } from './support'
 
-const SECOND = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-const STRANGER = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const SECOND = generateKeys('rsa')
+const STRANGER = generateKeys('rsa')
 
 describe('the client credentials grant', () => {
   const clock = manualClock()

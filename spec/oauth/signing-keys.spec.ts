@@ -8,11 +8,12 @@ import { Keyring } from '../../lib/oauth/keys/keyring'
 import { manualClock } from '../../lib/testing'
 import { requireBearer } from '../../lib'
 import { clientDirectory, userDirectory } from '../../lib/oauth'
+import { generateKeys } from '../support/generate-keys'
 import { serve } from '../support/serve'
 import { AS_WEB, CLIENTS, SIGNING_KEY, askToken, json, post, startServer } from './support'
 import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
-const NEXT_KEY = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
+const NEXT_KEY = generateKeys('rsa').privateKey
 const HOUR = 3_600_000
 const KEYS = {
   RS256: NEXT_KEY,

@@ -5,10 +5,13 @@ import express from 'express'
 import { requireBearer } from '../../lib'
 import type { DenialError } from '../../lib'
 import { ATTACKS, devIssuer, manualClock, type DevAlgorithm } from '../../lib/testing'
+import { fewRsaKeys } from '../support/generate-keys'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
 
 describe('devIssuer()', () => {
+  fewRsaKeys()
+
   it('signs tokens that another library accepts (RFC 9068)', async () => {
     const dev = devIssuer({ issuer: 'https://i.test', audience: 'https://a.test' })
     const key = await importJWK(dev.options.key)

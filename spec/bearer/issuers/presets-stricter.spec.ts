@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { sign } from 'jsonwebtoken'
 import { type DenialError, type IssuerOptions, requireBearer } from '../../../lib'
 import * as providers from '../../../lib/providers'
+import { generateKeys } from '../../support/generate-keys'
 
-const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const { publicKey, privateKey } = generateKeys('rsa')
 const audience = 'api'
 const realm = 'https://sso.test/realms/a'
 const [tid, other] = ['72f988bf-86f1-41af-91ab-2d7cd011db47', '9188040d-6c67-4c5b-b112-36a304b66dad']

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import express from 'express'
@@ -7,11 +6,12 @@ import { sign } from 'jsonwebtoken'
 import { type IssuerOptions, requireBearer, sessionOf } from '../../../lib'
 import * as providers from '../../../lib/providers'
 import { readData } from '../../support/data'
+import { generateKeys } from '../../support/generate-keys'
 import { serve } from '../../support/serve'
 
 const { auth0, clerk, entra, firebase, keycloak, logto, okta, supabase } = providers
 
-const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const { publicKey, privateKey } = generateKeys('rsa')
 const more = { key: publicKey }
 const domain = 'acme.example'
 const audience = 'api'
