@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MODES, type Mode } from './simulation/scenario'
-import { FROM, SEEDS, runSeed } from './simulation/seeds'
+import { FROM, SEEDS, runSeed, runSeeds } from './simulation/seeds'
 
 /** Seeds in which a law found a fault of the core once. */
 const FAULTS: readonly (readonly [Mode, number])[] = [
@@ -27,29 +27,21 @@ const FAULTS: readonly (readonly [Mode, number])[] = [
   ['strain', 2_001_344], // the law counted what ran across the boundary before the store was told
 ]
 
+/** Seeds above five that find mutants of simulation/mutants.ts which the first five of each mode do not find. */
+const FINDERS: readonly (readonly [Mode, number])[] = [
+  ['late', 7], // the order of reports
+  ['waiting', 7], // what others have ahead
+  ['outage', 8], // what others held in an outage
+  ['carried', 9], // debt heard
+  ['killed', 10], // what was not told at a window's end, and strain that a process had not told
+]
+
 describe('the ledger keeps its laws in the simulator', () => {
   for (const mode of MODES)
-    it(`${mode}: ${SEEDS} seeds from ${FROM} on`, async (t) => t.diagnostic(await runSeeds(mode)))
+    it(`${mode}: ${SEEDS} seeds from ${FROM} on`, async (t) => t.diagnostic(await runSeeds(mode, FROM, SEEDS)))
 
-  it('in seeds that found a fault once', async () => {
-    for (const [mode, seed] of FAULTS) assert.deepEqual((await runSeed(mode, seed)).violations, {}, `${mode} ${seed}`)
+  it('in seeds that found a fault or a mutant once', async () => {
+    for (const [mode, seed] of [...FAULTS, ...FINDERS])
+      assert.deepEqual((await runSeed(mode, seed)).violations, {}, `${mode} ${seed}`)
   })
-
-  /** @returns what was seen */
-  async function runSeeds(mode: Mode): Promise<string> {
-    const broken: Record<string, number[]> = {}
-    let [requests, admitted, waited, commands, faults] = [0, 0, 0, 0, 0]
-    for (let seed = FROM; seed < FROM + SEEDS; seed++) {
-      const sim = await runSeed(mode, seed)
-      for (const law of Object.keys(sim.violations)) (broken[law] ??= []).push(seed)
-      requests += sim.requests.length
-      admitted += sim.admitted
-      waited += sim.waited
-      commands += sim.commands
-      faults += sim.faults.length
-    }
-    assert.deepEqual(broken, {}, 'laws that are broken, and the seeds')
-    assert.ok(admitted > 20 * SEEDS && waited > 10 * SEEDS, `${admitted} admitted, ${waited} waited`)
-    return `${requests} requests, ${admitted} admitted, ${waited} waited, ${commands} reports, ${faults} faults`
-  }
 })
