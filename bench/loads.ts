@@ -8,7 +8,8 @@ export const IDLE_USERS = 100_000
 /** Nobody reaches the limits: what is measured is the counting. */
 export const LIMIT_REQUESTS = 1_000_000_000
 export const WINDOW_MS = 60_000
-export const LIMIT_MS = 32 * WINDOW_MS
+/** Of a limit of 32 windows the throttle asks nobody: no subject could use it up. */
+export const LIMIT_MS = 32 * WINDOW_MS - 1
 /** So long that no window ends while requests are refused: 24 days, about as long as a timer can be. */
 export const REFUSED_WINDOW_MS = 2_073_600_000
 

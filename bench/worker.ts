@@ -22,7 +22,7 @@ export class Worker {
   constructor(file: 'server' | 'load-generator') {
     const core = file === 'server' ? 0 : 1
     const place = pinned ? ['taskset', '-c', String(core), ...(core === 1 ? idle : [])] : []
-    const [command = '', ...args] = [...place, process.execPath, join(__dirname, `${file}.js`)]
+    const [command = '', ...args] = [...place, process.execPath, '--expose-gc', join(__dirname, `${file}.js`)]
     this.#child = spawn(command, args, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       env: { ...process.env, NODE_ENV: 'production' },
