@@ -40,6 +40,16 @@ describe('Budgets over a store', () => {
     assert.equal(t.server.reports.length, before)
   })
 
+  it('asks ahead at once for a subject that came in a row before its pause', async () => {
+    const t = await openBudgets()
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    await t.pass((2 * GRANT_US) / 1_000)
+    await come(t, 1_000)
+    const before = t.server.reports.length
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    assert.equal(t.server.reports.length, before)
+  })
+
   for (const [title, priceUs, others, asked] of [
     ['two small prices and one place', 1_000, {}, [2_000, 1]],
     ['nothing where the price is large', 11_000, {}, [0, 0]],

@@ -26,11 +26,15 @@ export class GrantedTime {
   #unitUs = 0
   /** When the latest request asked, and whether that was soon after the one before. */
   #askedAt = -Infinity
+  #cameSoon = false
+  /** It was, or the one before was: who comes again after a pause comes in a row as the last time. */
   #isRegular = false
 
   /** A request asks for time. */
   asked(priceUs: number, limitUs: number, now: number): void {
-    this.#isRegular = this.isRecent(now)
+    const comesSoon = this.isRecent(now)
+    this.#isRegular = comesSoon || this.#cameSoon
+    this.#cameSoon = comesSoon
     this.#askedAt = now
     this.#unitUs = priceUs
     if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
@@ -99,7 +103,7 @@ export class GrantedTime {
   /** Nothing is asked for ahead any more. */
   calm(): void {
     this.demandUs = this.#latelyUs = 0
-    this.wasAsked = this.#isRegular = false
+    this.wasAsked = this.#isRegular = this.#cameSoon = false
     this.drop()
   }
 

@@ -298,7 +298,7 @@ export class Link implements Server {
 
   /** @param answered `seq` of the report that was answered. Default: no caller waits any longer */
   #tellRefreshed(account: Account, answered = Infinity): void {
-    const waiting = this.#refreshed.get(account)
+    const waiting = this.#refreshed.size > 0 ? this.#refreshed.get(account) : undefined
     if (waiting === undefined) return
     const left = waiting.filter(({ seq }) => seq >= answered)
     if (left.length > 0) this.#refreshed.set(account, left)

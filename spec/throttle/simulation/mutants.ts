@@ -96,6 +96,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['the limit of a grant', 'waiting:5 clean two', 'this.limitUs = report.limit', 'this.limitUs = 0'],
     ['time ahead for requests that follow each other', './budgets', 'const hotUs = this.#hotUs()', 'const hotUs = 0'],
     ['standing grants', './budgets', 'hotUs === 0 ? this.#standingUs(limitUs, now, isHalfFree) : hotUs', 'hotUs'],
+    ['a standing for who came in a row before', './budgets', ' || this.#cameSoon'],
     ['no standing for who comes now and then', './budgets', 'if (!this.#isRegular || !this.isRecent(now) || ', 'if ('],
     ['standing for small prices only', './budgets', ' || unitUs * STANDING_PART > limitUs) return 0', ') return 0'],
     ['standing while half of the budget is free', './budgets', 'return isHalfFree() ?', 'return true ?'],
