@@ -3,10 +3,9 @@
 import { readFileSync } from 'node:fs'
 
 const pkg = JSON.parse(readFileSync('package.json', 'utf8'))
-const missing = ['repository', 'homepage', 'bugs'].filter((field) => !pkg[field])
-if (missing.length > 0) {
-  fail(`package.json lacks ${missing.join(', ')}: npm run release writes them, from the address of the git remote.`)
-}
+const addresses = { 'repository.url': pkg.repository?.url, homepage: pkg.homepage, 'bugs.url': pkg.bugs?.url }
+const missing = Object.keys(addresses).filter((field) => !addresses[field])
+if (missing.length > 0) fail(`package.json has no ${missing.join(', ')}: fill in the address of the public repository.`)
 const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
 const entry = sections.find((section) => section.startsWith(`[${pkg.version}]`)) ?? ''
 if (!/^\S+ - \d{4}-\d\d-\d\d\n[^]*^- /m.test(entry)) {

@@ -1,11 +1,11 @@
-// `npm run release`: makes the release of the version that package.json has, on the branch main. It writes the
-// repository's address into package.json and the day into the changelog, takes the note for clones out of README,
-// commits, tags the commit and pushes. The tag starts the workflow that publishes. `npm run release -- --dry-run` only
-// says what it would write. A release that fails its check leaves the files as they were.
+// `npm run release`: makes the release of the version that package.json has, on the branch main. It writes the day into the
+// changelog, takes the note for clones out of README, commits, tags the commit and pushes. The tag starts the workflow
+// that publishes. `npm run release -- --dry-run` only says what it would do. A release that fails its check leaves the
+// files as they were.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const USAGE = 'npm run release makes and pushes a release; npm run release -- --dry-run says what it would write.'
+const USAGE = 'npm run release makes and pushes a release; npm run release -- --dry-run says what it would do.'
 const given = process.argv.slice(2)
 if (given.some((arg) => arg !== '--dry-run'))
   fail(`release takes --dry-run alone; received ${given.join(' ')}. ${USAGE}`)
@@ -18,12 +18,6 @@ if (git('status', '--porcelain') !== '') fail('There are changes that are not co
 if (git('branch', '--show-current') !== 'main') fail('A release is made on the branch main: git switch main.')
 if (git('tag', '--list', tag) !== '') fail(`The tag ${tag} exists: npm version --no-git-tag-version patch.`)
 
-const web = webAddress(remote())
-const address = {
-  repository: { type: 'git', url: `git+${web}.git` },
-  homepage: `${web}#readme`,
-  bugs: `${web}/issues`,
-}
 const day = new Date().toISOString().slice(0, 10)
 const before = readFileSync('CHANGELOG.md', 'utf8')
 const readme = readFileSync('README.md', 'utf8').replace(
@@ -33,42 +27,19 @@ const readme = readFileSync('README.md', 'utf8').replace(
 const changelog = before.replace(`## [${pkg.version}] - Unreleased`, `## [${pkg.version}] - ${day}`)
 
 if (isDry) {
-  console.log(JSON.stringify({ tag, ...address, changelog: changelog === before ? 'as it is' : day }, null, 2))
+  console.log(JSON.stringify({ tag, changelog: changelog === before ? 'as it is' : day }, null, 2))
 } else {
-  const { name, version, description, ...rest } = pkg
-  writeFileSync(
-    'package.json',
-    `${JSON.stringify({ name, version, description, ...address, ...rest, ...address }, null, 2)}\n`,
-  )
   writeFileSync('CHANGELOG.md', changelog)
   writeFileSync('README.md', readme)
   const check = new URL('check-release.mjs', import.meta.url).pathname
   if (spawnSync(process.execPath, [check], { stdio: 'inherit' }).status !== 0) {
-    git('checkout', '--quiet', '--', 'package.json', 'CHANGELOG.md', 'README.md')
+    git('checkout', '--quiet', '--', 'CHANGELOG.md', 'README.md')
     process.exit(1)
   }
   if (git('status', '--porcelain') !== '') git('commit', '--quiet', '--all', '--message', `release: ${tag}`)
   git('tag', '--annotate', tag, '--message', tag)
   git('push', '--quiet', '--atomic', 'origin', 'main', tag)
-  console.log(`${tag} is tagged and pushed to ${web}.`)
-}
-
-function remote() {
-  try {
-    return git('remote', 'get-url', 'origin')
-  } catch {
-    return fail('There is no remote "origin": git remote add origin https://HOST/OWNER/express-tollgate.git.')
-  }
-}
-
-/** `git@host:owner/name.git`, `ssh://git@host/owner/name` and `https://host/owner/name.git` are all https://host/owner/name. */
-function webAddress(url) {
-  const [, host, path] =
-    /^(?:https:\/\/|ssh:\/\/)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/]+([\w./-]+?)(?:\.git)?\/?$/.exec(url) ?? []
-  const isWeb = /^(https:\/\/|ssh:\/\/|[\w.-]+@)/.test(url) && host?.includes('.') && path?.includes('/')
-  return isWeb
-    ? `https://${host}/${path}`
-    : fail(`The remote "origin" has no public address: ${url.replace(/\/\/[^@/]*@/, '//')}.`)
+  console.log(`${tag} is tagged and pushed.`)
 }
 
 function fail(why) {
