@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -232,25 +231,3 @@ for (const side of SIDES) {
 }
 
 it('the apps of the guides print no warning', () => assert.deepEqual(warnings, []))
-
-describe('the diff at the end of each guide', () => {
-  for (const [guide, language] of [
-    ['express-rate-limit', 'ts'],
-    ['rate-limiter-flexible', 'ts'],
-    ['rate-limit-redis', 'mjs'],
-    ['express-jwt', 'ts'],
-    ['express-oauth2-jwt-bearer', 'ts'],
-  ] as const) {
-    it(`makes the app after of the app before: ${guide}`, () => {
-      const { blocks } = page(root, `docs/migration/${guide}.md`)
-      const textOf = (heading: string, of: string) =>
-        blocks.find((block) => block.heading === heading && block.language === of)?.text ?? ''
-      const folder = join(home, guide, 'diff')
-      mkdirSync(folder, { recursive: true })
-      writeFileSync(join(folder, 'app'), textOf('Before', language))
-      const input = textOf('The diff', 'diff')
-      execFileSync('patch', ['--silent', 'app'], { cwd: folder, input })
-      assert.equal(readFileSync(join(folder, 'app'), 'utf8'), textOf('After', 'ts'))
-    })
-  }
-})
