@@ -1,5 +1,5 @@
 // Writes the pages of options from the doc comments of lib/: a heading for each option of a factory, with its comment, and
-// a row for each property of an option that is an object. `npm run api-report` runs it; --check fails where a page is out
+// a row for each property of an option that is an object. A factory whose options are all of a sentence has one table. `npm run api-report` runs it; --check fails where a page is out
 // of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -102,13 +102,16 @@ function sectionOf(symbol, written) {
   const above = properties.filter(isWritten).map(({ name }) => `[\`${name}\`](#${name.toLowerCase()})`)
   const own = properties
     .filter((property) => !isWritten(property))
-    .map((property) => {
-      const table = tableOf(checker.getTypeOfSymbol(property))
-      return [`### ${property.name}`, commentOf(property), table].filter(Boolean).join('\n\n')
-    })
+    .map((property) => [property, documented(property), tableOf(checker.getTypeOfSymbol(property))])
+  // Options of a sentence each are rows of one table.
+  const isTable = own.every(([, comment, table]) => !comment.includes('\n') && table === '')
+  const rows = own.map(([{ name }, comment]) => rowOf(name, comment))
+  const texts = isTable
+    ? [['| Option | Value |', '| --- | --- |', ...rows].join('\n')]
+    : own.map(([{ name }, comment, table]) => [`### ${name}`, comment, table].filter(Boolean).join('\n\n'))
   for (const { declarations } of properties) written.add(declarations[0])
   const also = above.length > 0 ? [`Also ${above.join(', ')}: see above.`] : []
-  return [`## ${symbol.name}()`, commentOf(symbol), ...own, ...also].join('\n\n')
+  return [`## ${symbol.name}()`, commentOf(symbol), ...texts, ...also].join('\n\n')
 }
 
 /** What an object has, methods included. Of a union, what any of its members has. */
@@ -125,7 +128,7 @@ function membersOf(title, symbol) {
     const text = [documented(property).split('\n\n```')[0], ...tagsOf(property)].filter(Boolean).join(' ')
     const isMethod = (property.flags & ts.SymbolFlags.Method) !== 0
     const name = property.name.replace(/^__@(\w+)@\d+$/, '[Symbol.$1]') // as the compiler writes a symbol
-    return `| \`${name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
+    return rowOf(`${name}${isMethod ? parametersOf(property) : ''}`, text)
   })
   return [`## ${title}`, commentOf(symbol), ['| Member | Meaning |', '| --- | --- |', ...rows].join('\n')].join('\n\n')
 }
@@ -190,9 +193,13 @@ function textOf(node) {
 function tableOf(type, texts = new Map()) {
   const rows = propertiesOf(type).map((property) => {
     const value = texts.get(property.name) || documented(property)
-    return `| \`${property.name}\` | ${value.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
+    return rowOf(property.name, value)
   })
   return rows.length > 0 ? ['| Property | Value |', '| --- | --- |', ...rows].join('\n') : ''
+}
+
+function rowOf(name, value) {
+  return `| \`${name}\` | ${value.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
 }
 
 /** The comment that a property must have. */
