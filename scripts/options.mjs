@@ -93,16 +93,18 @@ function actual(symbol) {
 /** A type as a table, or a factory with a heading for each option; an option that stands above already is linked. */
 function sectionOf(symbol, written) {
   if (!(symbol.flags & ts.SymbolFlags.Function)) {
-    const table = tableOf(checker.getDeclaredTypeOfSymbol(symbol), symbol.name === 'PageTexts' ? english() : undefined)
+    const texts = symbol.name === 'PageTexts' ? english() : undefined
+    const table = tableOf(checker.getDeclaredTypeOfSymbol(symbol), written, texts)
     return [`## ${symbol.name}`, commentOf(symbol), table].join('\n\n')
   }
   const [{ parameters }] = checker.getSignaturesOfType(checker.getTypeOfSymbol(symbol), ts.SignatureKind.Call)
   const properties = parameters.flatMap((parameter) => propertiesOf(checker.getTypeOfSymbol(parameter)))
   const isWritten = ({ declarations: [at] }) => written.has(at)
+  const factory = new Set(properties.map(({ declarations: [at] }) => at))
   const above = properties.filter(isWritten).map(({ name }) => `[\`${name}\`](#${name.toLowerCase()})`)
   const own = properties
     .filter((property) => !isWritten(property))
-    .map((property) => [property, documented(property), tableOf(checker.getTypeOfSymbol(property))])
+    .map((property) => [property, documented(property), tableOf(checker.getTypeOfSymbol(property), factory)])
   // Options of a sentence each are rows of one table.
   const isTable = own.every(([, comment, table]) => !comment.includes('\n') && table === '')
   const rows = own.map(([{ name }, comment]) => rowOf(name, comment))
@@ -189,13 +191,16 @@ function textOf(node) {
   return ts.isBinaryExpression(node) ? textOf(node.left) + textOf(node.right) : node.text
 }
 
-/** A row for each property: its text, if it is one of a page, else its comment. */
-function tableOf(type, texts = new Map()) {
-  const rows = propertiesOf(type).map((property) => {
-    const value = texts.get(property.name) || documented(property)
-    return rowOf(property.name, value)
-  })
-  return rows.length > 0 ? ['| Property | Value |', '| --- | --- |', ...rows].join('\n') : ''
+/** A row for each property: its text, if it is one of a page, else its comment. Those that have a text elsewhere are named. */
+function tableOf(type, elsewhere, texts = new Map()) {
+  const properties = propertiesOf(type)
+  const isElsewhere = ({ declarations: [at] }) => elsewhere.has(at)
+  const others = properties.filter(isElsewhere).map(({ name }) => `\`${name}\``)
+  const rows = properties
+    .filter((property) => !isElsewhere(property))
+    .map((property) => rowOf(property.name, texts.get(property.name) || documented(property)))
+  const table = rows.length > 0 ? ['| Property | Value |', '| --- | --- |', ...rows].join('\n') : ''
+  return [table, others.length > 0 ? `Also ${others.join(', ')}, as on this page.` : ''].filter(Boolean).join('\n\n')
 }
 
 function rowOf(name, value) {
