@@ -41,7 +41,7 @@ describe('a known device', () => {
     assert.equal((await (await page()).logIn()).status, 429, 'the account is locked for a device not known')
     const second = await (await page(reopened(first.agent))).logIn()
     assert.notEqual((await second.finish()).params.get('code'), null)
-    assert.equal(await guess(9, 'somebody'), 429)
+    for (const name of ['somebody', 'anybody']) await guess(3, name)
     assert.equal((await (await page()).logIn('bob', 'builder')).status, 429, 'the address is locked')
     const third = await (await page(reopened(second.agent))).logIn()
     assert.notEqual((await third.finish()).params.get('code'), null)

@@ -251,9 +251,26 @@ describe('the limits of failed logins', () => {
     }
   })
 
-  it('do not count logins that succeed', async () => {
-    const running = await startServer({ loginLimits: { perAccount: 2, perAddress: 3 } })
-    for (let i = 0; i < 5; i++) assert.notEqual((await (await open(running)).logIn()).status, 429)
+  it('do not count logins that succeed, wait or are refused, at once, of one account or behind one address', async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `user-${i}`)
+    const right = names.map((username) => ({ id: username, username, password: 'right' }))
+    const users = userDirectory(right, { cost: 10 })
+    const running = await startServer({ users, loginLimits: { perAccount: 2, perAddress: 9 }, pages: { terms: false } })
+    const page = await open(running)
+    const all = ['user-0', 'user-0', 'user-0', ...names].map(async (name) => (await page.logIn(name, 'right')).status)
+    const guesses = Array.from({ length: 30 }, async (_, i) => (await page.logIn(`user-${i % 2}`, `guess ${i}`)).status)
+    const guessed = await Promise.all(guesses)
+    assert.equal(guessed.filter((status) => status === 403).length, 4, 'two for each account that is guessed at')
+    const statuses = await Promise.all(all)
+    assert.deepEqual([...new Set(statuses.slice(5))], [303], 'whose account nobody guesses at')
+  })
+
+  it('end with `revokeUser()`, after which no guess before counts', async () => {
+    const running = await startServer({ pages: { terms: false } })
+    for (let i = 0; i < 10; i++) await (await open(running)).logIn('ada', `guess ${i}`)
+    assert.equal((await (await open(running)).logIn()).status, 429)
+    await running.server.revokeUser('KWC6-X7D')
+    assert.equal((await (await open(running)).logIn()).status, 303)
   })
 
   it('lock an address after too many failures on whatever account, an IPv6 network as one (O155)', async () => {

@@ -18,13 +18,10 @@ export class DirectoryBusyError extends Error {
   }
 }
 
-/** A login without a place in this process's queue. Counts as an attempt of its network, or a flood would cost nothing. */
-export class QueueFullError extends DirectoryBusyError {}
-
 /** libuv's default thread count. */
 const DEFAULT_THREADS = 4
-/** A login queue this long per slot takes about four seconds at the default cost. */
-const QUEUE_PER_SLOT = 12
+/** The queue of logins is as long as takes about this time, by what hashes took of late, and no longer. */
+const [QUEUE_MS, LONGEST_QUEUE] = [4_000, 500]
 /** The weight of the newest hash in the average time of one. */
 const NEWEST_WEIGHT = 0.2
 /**
@@ -45,14 +42,21 @@ export function hashSlotCount(poolSize: string | undefined, processors: number):
 export class HashSlots {
   readonly #slots: number
   readonly #queue: FairQueue
-  #averageMs = 300
+  #averageMs = 330
 
   constructor(slots: number) {
     this.#slots = slots
-    this.#queue = new FairQueue({ slots, mostWaiting: QUEUE_PER_SLOT * slots }, systemClock)
+    const mostWaiting = () => Math.min(LONGEST_QUEUE, Math.floor((slots * QUEUE_MS) / this.#averageMs))
+    const bounds = {
+      slots,
+      get mostWaiting() {
+        return mostWaiting()
+      },
+    }
+    this.#queue = new FairQueue(bounds, systemClock)
   }
 
-  /** Runs a login's hash once a slot is free. @throws {QueueFullError} if it gets no place in the queue, or loses it */
+  /** Runs a login's hash once a slot is free. @throws {DirectoryBusyError} if it gets no place in the queue, or loses it */
   login<T>(hash: () => Promise<T>): Promise<T> {
     return this.#run(requestNetwork.getStore() ?? UNKNOWN_NETWORK, hash)
   }
@@ -77,9 +81,9 @@ export class HashSlots {
     }
   }
 
-  #full(): QueueFullError {
+  #full(): DirectoryBusyError {
     const drainMs = ((this.#queue.waiting + 1) * this.#averageMs) / this.#slots
-    return new QueueFullError(Math.max(1, Math.ceil(drainMs / 1_000)))
+    return new DirectoryBusyError(Math.max(1, Math.ceil(drainMs / 1_000)))
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { clientNetwork } from '../../http/request/client-network'
 import { type OAuthLoginMessage, publish } from '../diagnostics'
-import { DirectoryBusyError, QueueFullError } from '../directories/hash-slots'
+import { DirectoryBusyError } from '../directories/hash-slots'
 import { type LoginRefusal, type User, foldedUsername } from '../directories/user'
 import type { Uses } from '../parts'
 import { requestNetwork } from '../request-network'
@@ -10,7 +10,7 @@ import type { Login } from '../records/website-sessions'
 
 /** An account, for counting login attempts. */
 interface Account {
-  /** The same for every spelling and alias that finds it. */
+  /** The same for every spelling and alias that finds it. Another one after `revokeUser()`: no device is known then. */
   readonly name: string
   readonly userId: string | undefined
   /** Read before the password is checked: a revocation in between ends this login, too. */
@@ -20,11 +20,11 @@ interface Account {
 /** A login that is counted. */
 export interface LoginAttempt {
   readonly network: string
-  /** Milliseconds to wait, if there were too many attempts; else 0. */
+  /** Milliseconds to wait, if too many attempts have failed; else 0. */
   readonly waitMs: number
-  /** Takes the count back. @param butAddress leaves that of the address */
-  takeBack(butAddress?: boolean): Promise<void>
-  /** Takes the count back, makes the device known for the user, and tells the app. */
+  /** Ends the attempt where it was let in: it counts if it has failed. */
+  end(hasFailed: boolean): Promise<void>
+  /** Makes the device known for the user, and tells the app. */
   succeeded(userId: string, res: Response): Promise<Login>
   /** Tells the app. */
   report(outcome: OAuthLoginMessage['outcome'], userId?: string): void
@@ -32,12 +32,17 @@ export interface LoginAttempt {
 
 type Parts = Uses<'attempts' | 'cookies' | 'loginEvents' | 'revocations' | 'seal' | 'users'>
 
-/** Counts an attempt to sign in, by the account, the network or the device. */
+/**
+ * Begins an attempt to sign in, of the account, the network or the device.
+ *
+ * @param isGuess false: the login cannot be guessed, and is limited by nothing
+ */
 export async function beginLogin(
   parts: Parts,
   req: Request,
   clientId: string,
   username: string,
+  isGuess = true,
 ): Promise<LoginAttempt> {
   const { attempts, cookies, seal } = parts
   const account = await accountOf(parts, username)
@@ -48,13 +53,13 @@ export async function beginLogin(
     parts.loginEvents === 'plain' ? text : seal.tag('event', text, 16).toString('base64url')
   const report = (outcome: OAuthLoginMessage['outcome'], userId?: string) =>
     publish('oauth-login', { clientId, outcome, userId, account: shown(username), address: shown(network) })
+  const waitMs = isGuess ? await requestNetwork.run(network, () => attempts.begin(source)) : 0
   return {
     network,
-    waitMs: await requestNetwork.run(network, () => attempts.begin(source)),
-    takeBack: (butAddress) => attempts.takeBack(source, butAddress),
+    waitMs,
+    end: async (hasFailed) => (isGuess && waitMs === 0 ? attempts.end(source, hasFailed) : undefined),
     async succeeded(userId, res) {
       report('succeeded', userId)
-      await attempts.takeBack(source)
       res.append('Set-Cookie', cookies.write('device', deviceValue(parts, account, device), DEVICE_SEC))
       const userMark = account.userId === userId ? account.userMark : await parts.revocations.markOf(userId)
       return { userId, ...(userMark !== undefined && { userMark }) }
@@ -77,7 +82,7 @@ const LONGEST_USERNAME = 256
 const REFUSALS = ['not_verified', 'blocked', 'login_refused']
 
 /**
- * Checks a password, unless there were too many attempts before. The count of a success is the caller's to take back.
+ * Checks a password, unless too many attempts have failed before.
  *
  * @param username as typed, and so is the password: no text at all is a wrong one
  * @throws what the directory throws; nothing counts then
@@ -90,24 +95,29 @@ export async function checkPassword(
   password: unknown,
 ): Promise<PasswordCheck> {
   const isText = isName(username) && typeof password === 'string' && !password.includes('\0')
-  const attempt = await beginLogin(parts, req, clientId, isText ? username : '')
-  if (attempt.waitMs > 0) {
-    attempt.report('locked')
-    return { outcome: 'locked', waitMs: attempt.waitMs }
-  }
+  let attempt: LoginAttempt | undefined
   let answer: User | LoginRefusal | undefined
+  let hasFailed = false
   try {
+    attempt = await beginLogin(parts, req, clientId, isText ? username : '')
+    const { waitMs, network } = attempt
+    if (waitMs > 0) {
+      attempt.report('locked')
+      return { outcome: 'locked', waitMs }
+    }
     const check = () => (isText ? parts.users.authenticate(username, password) : undefined)
-    answer = await requestNetwork.run(attempt.network, check)
+    answer = await requestNetwork.run(network, check)
+    if (answer && !('refused' in answer)) return { outcome: 'succeeded', user: answer, attempt }
+    hasFailed = true
   } catch (err) {
-    answer = refusalIn(err)
-    // A flood that filled the queue counts for its network, or it would cost nothing.
-    if (!answer) await attempt.takeBack(err instanceof QueueFullError)
     if (err instanceof DirectoryBusyError) return { outcome: 'busy', retryAfterSec: err.retryAfterSec }
+    answer = refusalIn(err)
     if (!answer) throw err
+    hasFailed = true
+  } finally {
+    await attempt?.end(hasFailed)
   }
-  if (answer && !('refused' in answer)) return { outcome: 'succeeded', user: answer, attempt }
-  attempt.report(answer ? 'refused' : 'failed')
+  attempt?.report(answer ? 'refused' : 'failed')
   return answer ? { outcome: 'refused', refusal: answer } : { outcome: 'failed' }
 }
 
@@ -126,7 +136,7 @@ async function accountOf({ users, revocations }: Parts, username: string): Promi
   const userId = username === '' ? undefined : await users.findAccount(username)
   const userMark = await revocations.markOf(userId ?? username)
   if (userId === undefined) return { name: `name ${foldedUsername(username)}`, userId, userMark: undefined }
-  return { name: `id ${userId}`, userId, userMark }
+  return { name: `id ${userId}\n${userMark ?? ''}`, userId, userMark }
 }
 
 /** For people: whole minutes, rounded up. */
@@ -145,7 +155,7 @@ const DEVICE_SEC = 400 * 24 * 60 * 60
 function knownDevice({ cookies, seal }: Parts, req: Request, account: Account): string | undefined {
   const cookie = Buffer.from(cookies.read(req.headers.cookie, 'device') ?? '', 'base64url')
   const id = cookie.toString('base64url', 0, ID_BYTES)
-  return seal.isTag('device', signedText(id, account), cookie.subarray(ID_BYTES)) ? id : undefined
+  return seal.isTag('device', `${id}\n${account.name}`, cookie.subarray(ID_BYTES)) ? id : undefined
 }
 
 /**
@@ -156,11 +166,6 @@ function knownDevice({ cookies, seal }: Parts, req: Request, account: Account): 
  */
 function deviceValue({ seal }: Parts, account: Account, known: string | undefined): string {
   const id = known === undefined ? randomBytes(ID_BYTES) : Buffer.from(known, 'base64url')
-  const tag = seal.tag('device', signedText(id.toString('base64url'), account), TAG_BYTES)
+  const tag = seal.tag('device', `${id.toString('base64url')}\n${account.name}`, TAG_BYTES)
   return Buffer.concat([id, tag]).toString('base64url')
-}
-
-/** With the user's mark: after `revokeUser()` no device is known. */
-function signedText(id: string, { name, userMark = '' }: Account): string {
-  return `${id}\n${name}\n${userMark}`
 }

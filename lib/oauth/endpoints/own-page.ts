@@ -186,10 +186,8 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
     const check = await checkPassword(parts, req, found.kept.told.client.id, username, password)
     checked.set(req, check)
     if (check.outcome === 'refused') return check.refusal
-    if (check.outcome !== 'succeeded') return undefined
     // signIn() counts by itself, and refuse() a wrong second factor.
-    await check.attempt.takeBack()
-    return check.user
+    return check.outcome === 'succeeded' ? check.user : undefined
   }
 
   async function signIn(req: Request, res: Response, how: SignIn): Promise<() => Promise<void>> {
@@ -205,9 +203,10 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
       const found = await find(req, how.interaction)
       const visit = await visitOf(found, req, res)
       if (!found || !visit) return
-      const attempt = await beginLogin(parts, req, visit.request.client.clientId, user.username)
       const isGuess = amr?.some((method) => GUESSABLE.includes(method)) ?? true
-      if (attempt.waitMs > 0 && isGuess) {
+      const attempt = await beginLogin(parts, req, visit.request.client.clientId, user.username, isGuess)
+      await attempt.end(false)
+      if (attempt.waitMs > 0) {
         attempt.report('locked')
         return sendBack({ outcome: 'locked', waitMs: attempt.waitMs }, found.id, res)
       }
@@ -239,6 +238,7 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
   async function failed(req: Request, { request }: Visit, account = ''): Promise<PasswordCheck> {
     const attempt = await beginLogin(parts, req, request.client.clientId, account)
     const { waitMs } = attempt
+    await attempt.end(true)
     attempt.report(waitMs > 0 ? 'locked' : 'failed')
     return waitMs > 0 ? { outcome: 'locked', waitMs } : { outcome: 'failed' }
   }

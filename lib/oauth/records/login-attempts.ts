@@ -1,5 +1,7 @@
+import { systemClock } from '../../http/clock'
 import type { Complete } from '../../http/options'
 import { hashOf } from '../../http/secret'
+import { DirectoryBusyError } from '../directories/hash-slots'
 import type { Records } from './records'
 
 /** How many logins may fail before an account, an address or a device has to wait. */
@@ -23,7 +25,7 @@ const DEVICES = 5
 
 /** The source of a login attempt. */
 export interface LoginSource {
-  /** Names the account: the same for every spelling that finds it. */
+  /** Names the account: the same for every spelling that finds it, another one after `revokeUser()`. */
   readonly account: string
   /** Whether there is such an account: anybody can type other names. */
   readonly isKnown: boolean
@@ -33,9 +35,18 @@ export interface LoginSource {
   readonly deviceId: string | undefined
 }
 
+/** `isStrangers`: anybody can cause such a counter. */
+type Counter = readonly [id: string, limit: number, isStrangers: boolean]
+
+/** What an attempt under way adds to a counter. A failure adds 1. */
+const UNDER_WAY = 2 ** 30
+/** Waits before an attempt for which others have taken every place is tried again: up to 5 s together. */
+const [FIRST_WAIT_MS, MOST_TRIES] = [20, 20]
+
 /**
- * Counts failed logins. An attempt is counted before the password is checked and taken back if it was right, so that
- * parallel guesses get no further than one after another. Unknown names are counted like known ones.
+ * Counts failed logins. An attempt takes a place among the failures that are left before the password is checked, so that
+ * parallel guesses get no further than one after another. It counts once it has failed: while others have all places, an
+ * attempt waits. Unknown names are counted like known ones.
  */
 export class LoginAttempts {
   private readonly windowMs: number
@@ -47,32 +58,43 @@ export class LoginAttempts {
     this.windowMs = limits.windowSec * 1_000
   }
 
-  /** Counts an attempt. Returns the milliseconds to wait if there were too many, else 0. */
+  /**
+   * Begins an attempt. Returns the milliseconds to wait if too many have failed, else 0: it then needs an `end()`.
+   *
+   * @throws {DirectoryBusyError} if there were too many at once, whose passwords are still being checked
+   */
   async begin(source: LoginSource): Promise<number> {
-    for (const [id, limit, isStrangers] of this.counters(source)) {
-      const { total, endsInMs } = await this.records.count('attempts', id, 1, this.windowMs, isStrangers)
-      if (total > limit) return endsInMs
+    for (let tries = 1; tries <= MOST_TRIES; tries++) {
+      const lockedMs = await this.take(this.counters(source))
+      if (lockedMs !== undefined) return lockedMs
+      await new Promise<void>((resolve) => systemClock.after(FIRST_WAIT_MS * tries, resolve))
+    }
+    throw new DirectoryBusyError(1)
+  }
+
+  /** Ends an attempt that `begin()` let in. */
+  end(source: LoginSource, hasFailed: boolean): Promise<void> {
+    return this.add(this.counters(source), (hasFailed ? 1 : 0) - UNDER_WAY)
+  }
+
+  /** Takes a place in each counter, or in none. Returns how long failures take all places, 0 for none, undefined: others do. */
+  private async take(counters: readonly Counter[]): Promise<number | undefined> {
+    for (const [at, [id, limit, isStrangers]] of counters.entries()) {
+      const { total, endsInMs } = await this.records.count('attempts', id, UNDER_WAY, this.windowMs, isStrangers)
+      const underWay = Math.floor(total / UNDER_WAY)
+      const failed = total - underWay * UNDER_WAY
+      if (failed + underWay <= limit) continue
+      await this.add(counters.slice(0, at + 1), -UNDER_WAY)
+      return failed >= limit ? endsInMs : undefined
     }
     return 0
   }
 
-  /**
-   * Takes an attempt back: the password was right, or was not checked.
-   *
-   * @param butAddress leaves that of the address
-   */
-  async takeBack(source: LoginSource, butAddress = false): Promise<void> {
-    const counters = this.counters(source).filter(([id]) => !(butAddress && id.startsWith('address.')))
-    await Promise.all(counters.map(([id]) => this.records.count('attempts', id, -1, this.windowMs)))
+  private async add(counters: readonly Counter[], by: number): Promise<void> {
+    await Promise.all(counters.map(([id]) => this.records.count('attempts', id, by, this.windowMs)))
   }
 
-  /** `isStrangers`: anybody can cause such a counter. */
-  private counters({
-    account,
-    isKnown,
-    network,
-    deviceId,
-  }: LoginSource): [id: string, limit: number, isStrangers: boolean][] {
+  private counters({ account, isKnown, network, deviceId }: LoginSource): readonly Counter[] {
     const { perAccount, perAddress } = this.limits
     if (deviceId !== undefined) {
       return [
