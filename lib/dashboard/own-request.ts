@@ -24,8 +24,20 @@ export function isOwnRequest(req: Request): boolean {
 function isSameOrigin(req: Request): boolean {
   const site = req.get('Sec-Fetch-Site')
   if (site !== undefined && site !== 'same-origin') return false
+  if (site !== undefined) return true // by the browser's word alone: a proxy may have changed Host
   const origin = req.get('Origin')
-  if (origin === undefined) return site !== undefined
-  // By the browser's word alone where it gives it: a proxy may have changed Host.
-  return site !== undefined || (URL.canParse(origin) && new URL(origin).host === req.get('Host'))
+  if (origin === undefined || !URL.canParse(origin)) return false
+  return [req.get('Host'), publicHost(req)].some((host) => isHostOf(host, new URL(origin)))
+}
+
+/** The host that the browser asked for, where a trusted proxy says so: `req.host` of Express 5, which 4 has without its port. */
+function publicHost(req: Request): string | undefined {
+  const trusts = req.app.get('trust proxy fn') as (address: string | undefined, hop: number) => boolean
+  return trusts(req.socket.remoteAddress, 0) ? req.get('X-Forwarded-Host')?.split(',', 1)[0]?.trim() : undefined
+}
+
+/** Browsers leave out the usual port of the scheme; proxies may name it. */
+function isHostOf(host: string | undefined, { protocol, origin }: URL): boolean {
+  const url = `${protocol}//${host}`
+  return host !== undefined && URL.canParse(url) && new URL(url).origin === origin
 }

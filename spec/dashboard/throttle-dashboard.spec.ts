@@ -348,9 +348,10 @@ describe('throttleDashboard()', () => {
   })
 
   it('resets for nobody but its own page', async (t) => {
-    const { at, spend, origin } = await start(t)
+    const { at, spend, origin, app } = await start(t)
     await spend('ada', 1_200)
     const own = await ownHeaders(at)
+    const proxied = { Origin: 'http://ops.test', 'X-Forwarded-Host': 'ops.test:80, inner' }
     const { 'Sec-Fetch-Site': site = '', ...proof } = own
     const foreign: [string, Record<string, string>][] = [
       ['nothing', {}],
@@ -360,6 +361,7 @@ describe('throttleDashboard()', () => {
       ['typed in', { ...own, 'Sec-Fetch-Site': 'none' }],
       ['another origin', { ...proof, Origin: 'https://evil.test' }],
       ['an opaque origin', { ...proof, Origin: 'null' }],
+      ['a host of the client’s own telling', { ...proof, ...proxied }],
       ['no cookie', { ...own, Cookie: '' }],
       ['another cookie', { ...own, Cookie: `tollgate-dashboard=${'A'.repeat(43)}` }],
       ['no token', { 'Sec-Fetch-Site': site, Cookie: own.Cookie ?? '' }],
@@ -374,6 +376,10 @@ describe('throttleDashboard()', () => {
     const older = { ...proof, Origin: origin } // a browser that knows no Sec-Fetch-Site
     assert.equal((await reset(at, older, { name: 'ada' })).status, 200)
     assert.equal(await spend('ada', 0), 200)
+    app.set('trust proxy', 1)
+    assert.equal((await reset(at, { ...proof, ...proxied }, { name: 'ada' })).status, 200, 'behind a proxy')
+    const other = { ...proof, ...proxied, Origin: 'http://ops.test:81' }
+    assert.equal((await reset(at, other, { name: 'ada' })).status, 403, 'another port')
   })
 
   it('adds up the processes out of Redis, and says where it cannot', async (t) => {
