@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { listenTo } from '../http/channel-listeners'
+import { fullPath } from '../http/request/full-path'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
 import { RefusalRun } from '../throttle/refusals'
 import { STEP_MS, Series } from '../throttle/series'
@@ -143,7 +144,7 @@ export class Activity {
   }
 
   #lookUp(req: Request): string | undefined {
-    const asked = `${req.method} ${req.baseUrl}${req.path}`
+    const asked = `${req.method} ${fullPath(req)}`
     const known = this.#lookedUp.get(asked)
     if (known !== undefined) return known
     const second = Math.floor(this.#now() / 1_000)

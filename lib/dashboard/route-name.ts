@@ -1,4 +1,5 @@
 import type { Application, Request } from 'express'
+import { fullPath } from '../http/request/full-path'
 import { rootApp } from '../http/request/root-app'
 
 const LONGEST = 200
@@ -51,7 +52,7 @@ export interface LookUp {
  * @returns undefined where the app has no such route, or `lookUp.layers` of them did not reach it
  */
 export function routeAskedFor(req: Request, lookUp: LookUp): string | undefined {
-  const path = req.baseUrl + req.path
+  const path = fullPath(req)
   if (lookUp.layers <= 0 || path.length > LONGEST_PATH) return undefined
   const method = req.method === 'HEAD' ? 'get' : req.method.toLowerCase()
   const found = routeFor(method, stackOf(req.app), path, lookUp)
@@ -142,11 +143,9 @@ function covers(pattern: string, baseUrl: string): boolean {
   return wanted.every((segment, i) => segment.startsWith(':') || segment === '…' || segment === given[i]?.toLowerCase())
 }
 
-function stackOf(app: Application): readonly Layer[] {
-  const root = rootApp(app) as unknown as {
-    router?: { stack?: readonly Layer[] }
-    _router?: { stack?: readonly Layer[] }
-  }
+/** None in a router without an app. */
+function stackOf(app: Application | undefined): readonly Layer[] {
+  const root = (app === undefined ? {} : rootApp(app)) as Record<'router' | '_router', { stack?: Layer[] } | undefined>
   return (root._router ?? root.router)?.stack ?? []
 }
 

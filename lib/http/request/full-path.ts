@@ -15,8 +15,12 @@ type RoutedRequest = IncomingMessage & {
  */
 export function fullPath(req: RoutedRequest): string {
   const { baseUrl, path, originalUrl, url = '' } = req
-  if (baseUrl !== undefined) return baseUrl + (path ?? '')
-  const target = (originalUrl ?? url).replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '') // absolute-form, RFC 9112 §3.2.2
+  if (baseUrl !== undefined) return baseUrl + (path ?? pathOf(url)) // a router without an app adds no path
+  return pathOf(originalUrl ?? url)
+}
+
+function pathOf(url: string): string {
+  const target = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '') // absolute-form, RFC 9112 §3.2.2
   const pathname = (/^[^?#]*/.exec(target) as RegExpExecArray)[0]
   return pathname === '' ? '/' : pathname
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
 import { describe, it } from 'node:test'
-import express, { Router, type RequestHandler } from 'express'
+import express, { type Express, type Request, type RequestHandler, type Response, Router } from 'express'
 import { routeMatcher, type RouteEntry } from '../../../lib/http/request/route-match'
 import { serve } from '../../support/serve'
 import { budgetOf, throttle } from '../../../lib'
@@ -15,13 +16,12 @@ const entry = (path: string, ...methods: string[]): RouteEntry<string> => {
 /** Answers with the entry found; asked with a request target that is sent as it is. */
 async function asking(
   entries: readonly RouteEntry<string>[],
-  app = express(),
-  mount?: (handler: RequestHandler) => void,
+  app: RequestListener = express(),
+  mount = (handler: RequestHandler): unknown => (app as Express).use(handler),
 ) {
   const match = routeMatcher('routes', entries)
-  const handler: RequestHandler = (req, res) => void res.set('X-Found', match(req) ?? 'nothing').end()
-  if (mount) mount(handler)
-  else app.use(handler)
+  const handler: RequestHandler = (req, res) => void res.setHeader('X-Found', match(req) ?? 'nothing').end()
+  mount(handler)
   const { raw } = await serve(app)
   return async (target: string, method = 'GET') => {
     const answer = await raw(`${method} ${target} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n`)
@@ -90,6 +90,17 @@ describe('routeMatcher()', () => {
       '/v1/tree/search',
     )
     await every(ask, ['/v1/tree', '/v1/tree/'], '/v1')
+  })
+
+  it('takes the full path in a router without an app, mounted ones and rewritten targets included', async () => {
+    const router = Router()
+    const alone: RequestListener = (req, res) => router(req as Request, res as Response, () => res.end())
+    const ask = await asking([entry('/v1/tree')], alone, (handler) => {
+      router.use('/old', (req, _res, next) => ((req.url = '/v1/tree'), next()))
+      router.use('/v1', handler)
+    })
+    await every(ask, ['/v1/tree', '/v1/tree/?q=/', 'http://a.test/v1/tree'], '/v1/tree')
+    await every(ask, ['/v1', '/v1?q=/v1/tree'], 'nothing')
   })
 
   it('takes what Express drops from a path as dropped', async () => {
