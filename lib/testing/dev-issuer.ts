@@ -141,7 +141,7 @@ export function devIssuer(options: DevIssuerOptions = {}): DevIssuer | DevIssuer
     const server = createServer((_req, res) => {
       res.writeHead(dev.down ? 503 : 200, { 'content-type': 'application/json' })
       res.end(dev.down ? '' : JSON.stringify(dev.jwks))
-    }).unref()
+    })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const close = () =>
