@@ -76,8 +76,19 @@ export default tseslint.config(
       // The work for a text from outside grows with its length, and not faster.
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       'regexp/no-super-linear-move': ['error', { report: 'potential' }],
+      'no-restricted-globals': [
+        'error',
+        ...['TextDecoder', 'TextEncoder', 'setImmediate', 'structuredClone'].map((name) => {
+          return { name, message: 'Import it: the window of Jest’s jsdom lacks it.' }
+        }),
+      ],
       'no-restricted-syntax': [
         'error',
+        {
+          selector:
+            'CallExpression[callee.property.name="unref"] > MemberExpression > CallExpression[callee.name=/^set(Timeout|Interval)$/]',
+          message: 'unref() of lib/http/clock.ts: the timers of a window are numbers.',
+        },
         ...[
           ['NewExpression[callee.name=/^(Type|Range)Error$/]', 'lib/http/help.ts makes errors of misuse'],
           ["ThrowStatement > NewExpression[callee.name='Error']", 'lib/http/help.ts makes errors of misuse'],

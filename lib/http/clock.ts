@@ -1,3 +1,4 @@
+import { clearImmediate, setImmediate } from 'node:timers' // a window, as of jsdom, has none
 import { optionError } from './help'
 import { shown } from './options'
 
@@ -33,9 +34,15 @@ export const systemClock: Clock = {
       const immediate = setImmediate(fn).unref() // a timer of 0 ms may fire before sockets are read
       return () => clearImmediate(immediate)
     }
-    const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS)).unref()
+    const timer = unref(setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS)))
     return () => clearTimeout(timer)
   },
+}
+
+/** Lets the process end before the timer. Those of a window, as of jsdom and of Electron's renderer, are numbers. */
+export function unref<T extends Partial<NodeJS.Timeout> | null | undefined>(timer: T): T {
+  timer?.unref?.()
+  return timer
 }
 
 /** The clock's `now()` in whole microseconds, the unit of every sum in this package. */

@@ -1,3 +1,5 @@
+import { TextDecoder } from 'node:util'
+
 /** What a JSON object holds. */
 export type JsonObject = Readonly<Record<string, unknown>>
 

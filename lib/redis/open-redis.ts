@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers'
+import { unref } from '../http/clock'
 import { ioredis } from './ioredis'
 import type { RedisClient } from './redis-client'
 import { codeOf, isRefusal } from './redis-failure'
@@ -145,7 +147,7 @@ export function openRedis(to: RedisClient | string, silentMs: number): NativeRed
   }
   if (own.isCluster) own.on('+node', (node) => watch(node as NativeRedis))
   else watch(own)
-  own.on('reconnecting', () => own.reconnectTimeout?.unref())
+  own.on('reconnecting', () => unref(own.reconnectTimeout))
   return own
 }
 

@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers'
+import { unref } from '../http/clock'
 
 /** The parts of a client that are watched. */
 interface Connection {
@@ -28,10 +30,8 @@ export function endIfSilent(redis: Connection, ms: number): void {
   let waitingSince: number | undefined
   let connectMs = ms
 
-  const timer = setInterval(() => {
-    const now = performance.now()
-    setImmediate(() => look(now)) // data is read between a timer and an immediate
-  }, LOOK_MS).unref()
+  const lookSoon = () => setImmediate(look, performance.now()) // data is read between a timer and an immediate
+  const timer = unref(setInterval(lookSoon, LOOK_MS))
   redis.once('end', () => clearInterval(timer))
 
   function look(now: number): void {

@@ -11,8 +11,9 @@ const LIB = join(process.cwd(), 'lib')
 const own = databaseOfSuite()
 
 /** Runs a script in a process of its own until that ends by itself, and says what it printed. */
-function run(script: string): Promise<string> {
-  const source = `const { redisProofs, redisRevocations, redisStore, throttle } = require(${JSON.stringify(join(LIB, 'index'))})
+function run(script: string, before = ''): Promise<string> {
+  const source = `${before}
+    const { redisProofs, redisRevocations, redisStore, throttle } = require(${JSON.stringify(join(LIB, 'index'))})
     const oauth = require(${JSON.stringify(join(LIB, 'oauth/index'))})
     void (async () => { ${script} })()`
   const env = { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' }
@@ -56,6 +57,33 @@ describe('a script with a store and no server', { concurrency: 2 }, () => {
       await throttled.close()
       console.log('done')`
     assert.equal(await run(script), 'shared\nvalue new\ndone\n')
+  })
+
+  it('stays alive while devIssuer() serves', async () => {
+    const script = `
+      const served = await require('${LIB}/testing').devIssuer().serve()
+      setTimeout(() => void served.close().then(() => console.log('closed')), 50).unref()`
+    assert.equal(await run(script), 'closed\n')
+  })
+
+  it('is served where a window stands in for globals, as that of Jest’s jsdom', async () => {
+    const window = `for (const name of ['TextDecoder', 'TextEncoder', 'setImmediate', 'clearImmediate', 'structuredClone', 'fetch'])
+        delete globalThis[name]
+      for (const name of ['setTimeout', 'setInterval']) {
+        const real = globalThis[name]
+        globalThis[name] = (...args) => Number(real(...args)[Symbol.toPrimitive]())
+      }`
+    const script = `
+      const down = 'redis://127.0.0.1:${await freePort()}'
+      const app = require('express')().use(throttle(), throttle({ name: 'shared', store: redisStore('${own.url}') }))
+      app.use(throttle({ name: 'down', store: redisStore(down) }), (req, res) => res.end('ok'))
+      const server = app.listen(0, '127.0.0.1', () => {
+        require('node:http').get({ port: server.address().port, agent: false }, (res) => {
+          console.log(res.statusCode)
+          process.exit()
+        })
+      })`
+    assert.equal(await run(script, window), '200\n')
   })
 })
 

@@ -1,3 +1,4 @@
+import { TextDecoder } from 'node:util'
 import type { Request } from 'express'
 import { type JsonObject, isJsonObject, readJsonObject } from '../../http/json'
 import { type OAuthError, invalidRequest } from '../oauth-error'
