@@ -4,7 +4,7 @@ import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
 import "node:http";
 import "../shared/clock.js";
-import "../shared/budget-of.js";
+import "../shared/shown-budget.js";
 import "../shared/session.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];

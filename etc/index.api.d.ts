@@ -8,8 +8,8 @@ import { A as Algorithm, I as IssuerOptions } from "./shared/trusted-issuer.js";
 export { a as Audience, F as FindKey, b as IntrospectionOptions, K as KeyMaterial } from "./shared/trusted-issuer.js";
 import { S as Session } from "./shared/session.js";
 export { C as Claims, a as ClientSession, R as ReadSession, U as UnauthenticatedSession, b as UserSession } from "./shared/session.js";
-import { D as Dialect } from "./shared/budget-of.js";
-export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/budget-of.js";
+import { D as Dialect } from "./shared/shown-budget.js";
+export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/shown-budget.js";
 import { IncomingMessage } from "node:http";
 export { F as FetchFunction } from "./shared/fetch-json.js";
 import "node:crypto";
@@ -131,10 +131,6 @@ interface BearerMessage {
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
-declare function addressSubject(req: IncomingMessage, { ipv6Prefix }?: {
-    readonly ipv6Prefix?: number | undefined;
-}): string;
-declare function throttleTest(options?: DenyOptions): Middleware;
 interface AdmittedMessage {
     readonly req: Request;
     readonly subject: string;
@@ -174,6 +170,10 @@ interface OverloadMessage {
     readonly delayMs: number;
     readonly refusedRequests: number;
 }
+declare function addressSubject(req: IncomingMessage, { ipv6Prefix }?: {
+    readonly ipv6Prefix?: number | undefined;
+}): string;
+declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
     readonly keepSubjects?: boolean | undefined;

@@ -4,7 +4,7 @@ import { Throttle } from "../index.js";
 import "node:http";
 import "express";
 import "../shared/clock.js";
-import "../shared/budget-of.js";
+import "../shared/shown-budget.js";
 import "../shared/session.js";
 declare function adviceMetrics(meter: Meter, throttled: Throttle): () => void;
 declare function authorizationMetrics(meter: Meter): () => void;

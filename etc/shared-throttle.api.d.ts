@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Request, Response, NextFunction } from "express";
 import { C as Clock } from "./clock.js";
-import { D as Dialect } from "./budget-of.js";
+import { D as Dialect } from "./shown-budget.js";
 interface Advice {
     readonly window: string;
     readonly windowMs: number;

@@ -32,7 +32,7 @@ export interface Advice {
   }
   /**
    * Candidate limits, as asked for: by default 0.5, 1, 2 and 5 times the present one. Each has `limitMs`; `subjectWindows`
-   * with a total above it, and their `share`; and `timeShare`, the part of all processing time that is above it.
+   * with a total that reaches it, and their `share`; and `timeShare`, the part of all processing time that is above it.
    */
   readonly limits: readonly {
     readonly limitMs: number

@@ -61,7 +61,7 @@ export class Distribution {
         continue
       }
       const mean = us / count
-      const part = count === 1 ? Number(mean > limitUs) : 1 - placeIn(fromUs, toUs, limitUs)
+      const part = count === 1 ? Number(mean >= limitUs) : 1 - placeIn(fromUs, toUs, limitUs)
       above += part * count
       aboveUs += part * count * Math.max(0, (count === 1 ? mean : between(limitUs, toUs, 0.5)) - limitUs)
     }

@@ -241,7 +241,7 @@ function showWindow(row, { window, spentMs, limitMs, holdMs, running, waiting, e
   row.querySelector('.fill').style.transform = `scaleX(${Math.min(1, spentMs / (limitMs ?? Infinity))})`
 
   function stateOf(spentMs, limitMs, waiting, endsAt, dryRun) {
-    if (limitMs !== null && spentMs > limitMs) {
+    if (limitMs !== null && spentMs >= limitMs) {
       return { kind: 'over', text: dryRun ? 'over limit, dry run' : `refused until ${clockTime(endsAt, at)}` }
     }
     if (waiting > 0) return { kind: 'waits', text: `waiting ${waiting}` }
@@ -260,7 +260,7 @@ function refusalItem() {
 /** When the windows end of those who are over their limits: the table and the list of refusals say the same. */
 function refusedUntil({ at, subjects }) {
   const over = subjects.map(({ subject, windows }) => {
-    const ends = windows.filter(({ spentMs, limitMs }) => limitMs !== null && spentMs > limitMs)
+    const ends = windows.filter(({ spentMs, limitMs }) => limitMs !== null && spentMs >= limitMs)
     return [subject, Math.max(...ends.map(({ endsInMs }) => at + endsInMs))]
   })
   return new Map(over.filter(([, end]) => end > at))

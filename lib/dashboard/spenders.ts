@@ -60,7 +60,7 @@ export class Spenders {
     const account = budgets.account(subjectKey(seen.name))
     return {
       ...seen,
-      spentMs: Math.max(0, Math.round(account.usedUs(now) / 1_000)),
+      spentMs: Math.max(0, Math.floor(account.usedUs(now) / 1_000)),
       limitMs: account.limitUs > 0 ? account.limitUs / 1_000 : null,
       holdMs: Math.round(account.own.at(now).heldUs / 1_000),
       running: account.own.live.length + account.heard.running,

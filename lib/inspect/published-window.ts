@@ -1,3 +1,4 @@
+import { isSpent } from '../throttle/budget/past'
 import { parseField, parseSums, parseWindowKey, shortName } from '../throttle/redis/record'
 
 /** What Redis holds of one subject's open window: the sum of what the processes have reported. */
@@ -16,7 +17,7 @@ export interface PublishedWindow {
   readonly running: number
   /** The highest limit of a request of this window, in milliseconds. */
   readonly limitMs: number
-  /** The same where it is exceeded, so that requests are refused until the window ends; else null. */
+  /** The same where nothing of it is left, so that requests are refused until the window ends; else null. */
   readonly overLimitMs: number | null
   /** How many processes have served the subject in this window. */
   readonly processes: number
@@ -55,9 +56,9 @@ export function parsePublishedWindow(
       running += field.running
     }
   }
-  const [spentMs, holdMs] = [Math.max(0, Math.round(usedUs / 1_000)), Math.round(holdUs / 1_000)]
+  const [spentMs, holdMs] = [Math.max(0, Math.floor(usedUs / 1_000)), Math.round(holdUs / 1_000)]
   const limitMs = Math.round(sums.limit / 1_000)
-  const overLimitMs = usedUs > sums.limit ? limitMs : null
+  const overLimitMs = isSpent(sums.limit, usedUs) ? limitMs : null
   const { window, id: subject } = named
   const name = fields.n && shortName(fields.n.toString())
   return {

@@ -11,7 +11,7 @@ import { MOST_CHARGE_MS, ThrottledRequest } from './request/request'
  * A resource with which an app's developer forces the throttled state and rehearses it:
  * `GET …/throttled?processingTime=N` adds N milliseconds to the caller's own sum and answers 200 with an empty body,
  * once the store has it or its deadline has passed.
- * The next request is refused if the sum then exceeds the limit. Without the parameter nothing is added.
+ * The next request is refused if the sum has then reached the limit. Without the parameter nothing is added.
  *
  * N is 1 to 8 digits; anything else is answered with 400 and adds nothing.
  *

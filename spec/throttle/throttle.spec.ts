@@ -38,10 +38,10 @@ const throttleFields = (answer: Answer) =>
   )
 
 describe('throttle() charges processing time', () => {
-  it('refuses when the sum exceeds the limit, and not when it is exactly at it', async () => {
+  it('refuses when the sum has reached the limit, and not while any of it is left', async () => {
     const { get, clock } = await appWith((app, clock) => app.use(throttle({ ...WINDOW, clock })))
-    assert.equal((await get('/work/1000')).status, 200)
-    assert.deepEqual(throttleFields(await get('/work/1')), [1, 1_000, 1_001, 0])
+    assert.deepEqual(throttleFields(await get('/work/999')), [999, 1_000, 999, 1])
+    assert.deepEqual(throttleFields(await get('/work/1')), [1, 1_000, 1_000, 0])
     const refused = await get('/work/1')
     assert.equal(refused.status, 429)
     clock.advance(refused.number('Retry-After') * 1_000)
@@ -486,8 +486,8 @@ describe('req.throttle', () => {
         res.end()
       })
     })
-    assert.deepEqual(throttleFields(await get('/charge')), [0, 500, 101, 399])
+    assert.deepEqual(throttleFields(await get('/charge')), [0, 500, 100, 400])
     assert.deepEqual(thrown, Array(7).fill('RangeError'))
-    assert.deepEqual(throttleFields(await get('/work/0')), [0, 500, 101, 399])
+    assert.deepEqual(throttleFields(await get('/work/0')), [0, 500, 100, 400])
   })
 })

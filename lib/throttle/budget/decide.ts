@@ -1,6 +1,6 @@
 import type { Account } from './account'
 import type { Hold, OwnFigures, RefusalReason, WaitEnd } from './hold'
-import { PLACES } from './past'
+import { PLACES, isSpent } from './past'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -11,8 +11,8 @@ const UNHEARD_US = 2_000_000
 const LONG_OUTAGE_US = 1_000_000
 
 /**
- * Decides about a request that comes. In this order: a limit of 0 refuses, and one without a limit passes; used time
- * over the limit refuses; an overloaded process refuses; a full line refuses; a line is joined; a request that fits
+ * Decides about a request that comes. In this order: a limit of 0 refuses, and one without a limit passes; a limit of
+ * which nothing is left refuses; an overloaded process refuses; a full line refuses; a line is joined; a request that fits
  * starts; any other asks the store, or waits.
  */
 export function decide(account: Account, hold: Hold, now: number): Decision {
@@ -26,7 +26,7 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   const usedUs = account.heard.used + sums.usedUs
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
-  if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
+  if (isSpent(limitUs, usedUs) && isHeard && account.isOpen(now)) return 'spent'
   if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
   if (line.length > 0) {
     const { perSubject } = hold.window.wait
@@ -63,7 +63,7 @@ export function decideWaiting(
   if (hold.time.isOver) return 'gone'
   const sums = account.own.at(now)
   const usedUs = account.heard.used + sums.usedUs
-  if (usedUs > limitUs && account.isOpen(now)) return 'spent'
+  if (isSpent(limitUs, usedUs) && account.isOpen(now)) return 'spent'
   if (hold === account.line[0] && fits(account, hold, sums, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, sums)) return 'outage'
@@ -87,7 +87,7 @@ export function decideAfterwards(
   const { own, heard } = account
   const { usedUs: ownUs, heldUs } = own.at(now)
   const usedUs = heard.used + ownUs
-  if (usedUs - hold.takenUs(now) > limitUs) return 'spent'
+  if (isSpent(limitUs, usedUs - hold.takenUs(now))) return 'spent'
   const beside = own.live.length + heard.running - 1
   if (mayWait || beside <= 0) return undefined
   if (!account.hasPlace(hold, usedUs, beside)) return 'concurrency'
@@ -108,7 +108,7 @@ function fits(account: Account, hold: Hold, sums: OwnFigures, now: number, isAlo
   if (server.isMemory) {
     if (!account.hasPlace(hold, usedUs)) return false
     const reservedUs = heard.held + heard.aheadOfOthers + sums.heldUs
-    return priceUs <= limitUs - usedUs - reservedUs || (isFirst && usedUs <= limitUs)
+    return priceUs <= limitUs - usedUs - reservedUs || (isFirst && !isSpent(limitUs, usedUs))
   }
   if (isAlone) return fitsShare(account, hold, sums, now)
   const isGranted = priceUs <= grant.us && grant.places > 0 && now < grant.until

@@ -65,6 +65,14 @@ export function keptAfter(
   return Math.min(Math.max(0, Math.min(windows, MOST_WINDOWS)) * windowUs, MOST_US)
 }
 
+/**
+ * Whether nothing of a limit is left: a request starts while less than its limit is used. The same rule is in sync.lua,
+ * and whoever shows what is left rounds it up.
+ */
+export function isSpent(limit: number, used: number): boolean {
+  return used >= limit
+}
+
 /** A subject's requests that run at once on a fresh budget, where the policy states no `concurrency`. */
 export const PLACES = 32
 

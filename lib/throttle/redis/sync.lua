@@ -30,7 +30,7 @@ local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outl
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local PLACES = 32 -- where nothing is used, or more where more may run at once: see placesOf() in places.ts
+local PLACES = 32 -- where nothing is used, or more where more may run at once: see placesOf() in past.ts
 if #commands ~= #KEYS * COMMAND_BYTES then return redis.error_reply('ERR sync: ' .. #KEYS .. ' commands expected') end
 local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
@@ -99,6 +99,11 @@ local function roll(key, sums, starts, ends, flags)
   return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
 end
 
+-- Whether nothing of a limit is left: see isSpent() in past.ts.
+local function isSpent(limit, used)
+  return used >= limit
+end
+
 -- Time and places that are left. @param used, held, running what all processes have
 local function room(used, held, running, limit, strain, concurrency)
   local byLimit = max(concurrency, PLACES) * (limit - used) / limit
@@ -158,7 +163,7 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
       oUsed = oUsed + carried
     end
     local isTooDear = firstNeeded > limit - oUsed - used
-    if oUsed + used <= limit and (oRunning == 0 or oRuns == 0 and (isTooDear or oAhead == 0)) then
+    if not isSpent(limit, oUsed + used) and (oRunning == 0 or oRuns == 0 and (isTooDear or oAhead == 0)) then
       granted, places = firstNeeded, 1
     end
   end

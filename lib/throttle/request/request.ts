@@ -9,7 +9,7 @@ import type { MeterObserver } from '../../http/measure/meter-observer'
 import { shown } from '../../http/options'
 import type { Account } from '../budget/account'
 import { Hold, type WaitEnd } from '../budget/hold'
-import { PLACES } from '../budget/past'
+import { PLACES, isSpent } from '../budget/past'
 import { priceOf } from '../budget/price'
 import { NO_STRAIN } from '../budget/past'
 import type { Budgets } from '../budgets'
@@ -192,7 +192,7 @@ export class ThrottledRequest implements MeterObserver {
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       this.#end(hold, now, true)
       const account = accountOf(hold, now)
-      if (!hold.window.dryRun && account.usedUs(now) > hold.limitUs)
+      if (!hold.window.dryRun && isSpent(hold.limitUs, account.usedUs(now)))
         longestUs = Math.max(longestUs, account.endsInUs(now))
     }
     return longestUs

@@ -48,11 +48,14 @@ export function setFields(res: HeaderFields, first: RequestHold, isRefused: bool
 
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
 function throttleFields(res: HeaderFields, limitUs: number, usedUs: number): void {
-  const limitMs = Math.round(limitUs / 1_000)
-  const usedMs = Math.max(0, Math.round(usedUs / 1_000))
-  res.setHeader('X-THROTTLE-WINDOW-SIZE', limitMs)
-  res.setHeader('X-THROTTLE-MILLIS-USED', usedMs)
-  res.setHeader('X-THROTTLE-MILLIS-LEFT', Math.max(0, limitMs - usedMs))
+  res.setHeader('X-THROTTLE-WINDOW-SIZE', Math.ceil(limitUs / 1_000))
+  res.setHeader('X-THROTTLE-MILLIS-USED', Math.max(0, Math.floor(usedUs / 1_000)))
+  res.setHeader('X-THROTTLE-MILLIS-LEFT', leftMs(limitUs, usedUs))
+}
+
+/** Whole milliseconds, rounded up: 0 where nothing is left, and nowhere else. */
+function leftMs(limitUs: number, usedUs: number): number {
+  return Math.max(0, Math.ceil((limitUs - usedUs) / 1_000))
 }
 
 /** What the `RateLimit` fields say of one window. Microseconds. */
@@ -70,10 +73,10 @@ interface StatedWindow {
  */
 function rateLimitFields(res: HeaderFields, windows: readonly StatedWindow[]): void {
   const policies = windows.map(({ name, limitUs, windowUs }) => {
-    return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowUs / 1_000_000)}`
+    return `"${name}";q=${Math.ceil(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowUs / 1_000_000)}`
   })
   const limits = windows.map(({ name, limitUs, usedUs, endsInUs }) => {
-    return `"${name}";r=${Math.max(0, Math.floor((limitUs - usedUs) / 1_000))};t=${wholeSeconds(endsInUs)}`
+    return `"${name}";r=${leftMs(limitUs, usedUs)};t=${wholeSeconds(endsInUs)}`
   })
   res.setHeader('RateLimit-Policy', policies.join(', '))
   res.setHeader('RateLimit', limits.join(', '))

@@ -219,14 +219,14 @@ describe('throttle() and the hold of a request whose client has gone', () => {
   })
 
   it('keeps it also where a timer fires early, as in Node one does that is set late in a long turn', async (t) => {
-    const { clock, get, open, leaves } = await api(t, 0.5)
+    const { clock, get, open, leaves, spentMs } = await api(t, 0.5)
     for (let requests = 0; requests < 2; requests++) await leaves(await open())
     for (const afterMs of [260, 200]) {
       clock.advance(afterMs)
       assert.equal((await get('/work')).status, 429) // 500 + 500 held
     }
     clock.advance(80)
-    await open() // a third one works
+    assert.equal(await spentMs(), 1_000) // both are written off
   })
 
   it('gives it back when the handler ends the response', async (t) => {

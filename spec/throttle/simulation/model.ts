@@ -1,4 +1,4 @@
-import { placesOf } from '../../../lib/throttle/budget/past'
+import { isSpent, placesOf } from '../../../lib/throttle/budget/past'
 import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/budget/past'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Beat } from '../../../lib/throttle/store/store'
@@ -236,7 +236,8 @@ export class StoreModel {
     }
     const isTooDear = c.firstNeededUs > c.limit - o.used - c.used
     const isAlone = o.running === 0 || (o.runs === 0 && (isTooDear || o.ahead === 0))
-    if (c.running === 0 && o.used + c.used <= c.limit && isAlone) return { ...none, granted: c.firstNeededUs, count: 1 }
+    if (c.running === 0 && !isSpent(c.limit, o.used + c.used) && isAlone)
+      return { ...none, granted: c.firstNeededUs, count: 1 }
     return none
   }
 }
