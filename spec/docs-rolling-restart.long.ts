@@ -52,7 +52,7 @@ it('docs/several-processes.md: a rolling restart answers every request, also one
   }
   await until(() => ask().catch(() => ''))
   const before = new Set<string>()
-  await until(async () => before.add(await ask()).size === availableParallelism())
+  await until(async () => before.add(await ask()).size, availableParallelism())
   const slow = ask('/slow')
   primary.kill('SIGHUP')
   const after = new Set<string>()

@@ -14,7 +14,7 @@ import { page } from './support/markdown'
 import { answerForIssuers, samplesOf } from './support/doc-samples'
 import { freePort } from './support/redis'
 import { TYPESCRIPT } from './support/typescript'
-import { until } from './support/until'
+import { assertIs, atLeast, atMost, not, above, until } from './support/until'
 
 // What each sample of the pages answers: status, header fields and body. That all compile: docs.long.ts
 
@@ -59,7 +59,7 @@ const spends: RequestHandler = (req, res) => {
 
 /** Charges once a window has begun that lasts. */
 async function spend(url: string, ms: number, headers: Fields = {}): Promise<Record<string, unknown>> {
-  await until(async () => Number((await ask(url, headers)).json().endsInMs) > 3_000)
+  await until(async () => Number((await ask(url, headers)).json().endsInMs), above(3_000))
   const answer = await ask(`${url}?ms=${ms}`, headers)
   assert.equal(answer.status, 200)
   return answer.json()
@@ -161,7 +161,7 @@ describe('docs/streams.md', () => {
     assert.deepEqual((await ask(`${url}/search`)).json(), [])
     const { app: small, url: at } = await run('Stopping work early', 0, throttled(300))
     small.get('/', spends)
-    await until(async () => Number((await ask(at)).json().endsInMs) > 3_000)
+    await until(async () => Number((await ask(at)).json().endsInMs), above(3_000))
     const stopped = await ask(`${at}/search`)
     assert.equal(stopped.status, 429)
     assertRetryAfter(stopped)
@@ -175,7 +175,7 @@ describe('docs/streams.md', () => {
       before: (app) => void app.use((_req, res, next) => next(void (response = res)), throttle()),
     })
     const client = httpGet(`${url}/search`).on('error', () => undefined)
-    await until(() => response !== undefined)
+    await until(() => response, not(undefined))
     client.destroy()
     await until(() => response?.writableEnded)
   })
@@ -239,7 +239,8 @@ describe('docs/windows.md', () => {
   it('charges work elsewhere', async () => {
     const { url } = await run('What a request costs', 0, { before: (app) => void app.use(throttle()) })
     const first = Number((await ask(`${url}/report`)).json().leftMs)
-    assert.ok(first <= 16_500 && first > 15_000, `${first}`)
+    assertIs(first, atMost(16_500))
+    assertIs(first, above(15_000))
   })
 
   it('answers what a timeout stops: 503 for the timeout, 429 for the limit', async () => {
@@ -428,7 +429,7 @@ describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md'
     await elsewhere.ready()
     const { subject } = JSON.parse(body) as { subject: string }
     const [usage] = await elsewhere.usage(subject)
-    assert.ok(Number(usage?.spentMs) >= 7)
+    assertIs(Number(usage?.spentMs), atLeast(7))
   })
 
   it('answers in the dialect of the setting, or of the option', async () => {
@@ -460,7 +461,7 @@ describe('docs/errors.md', () => {
     const { exports, url } = await pageOf('docs/errors.md').run('Responses byte by byte')
     const { blocks } = page(root, 'docs/errors.md')
     const shown = blocks.filter(({ language, text }) => language === 'sh' && text.startsWith('curl'))
-    assert.ok(shown.length > 10)
+    assertIs(shown.length, above(10))
     for (const { text, line } of shown) {
       const { text: expected = '' } = blocks[blocks.findIndex((block) => block.line === line) + 1] ?? {}
       const command = text.replace(/'?localhost:3000([^\s']*)'?/, `'${url}$1'`)
@@ -621,7 +622,8 @@ describe('docs/ai.md', () => {
       /^data: chunk 1\n\ndata: chunk 2\n\ndata: chunk 3\n\ndata: \{"usage".*\n\n$/,
     )
     const left = Number([...text.matchAll(budgets)].at(-1)?.[1])
-    assert.ok(left <= 598_000 && left > 590_000, `1,000 tokens cost 2 s: ${left}`)
+    assertIs(left, atMost(598_000), `1,000 tokens cost 2 s: ${left}`)
+    assertIs(left, above(590_000), `1,000 tokens cost 2 s: ${left}`)
   })
 
   it('says what is left while it streams, between whole events', async () => {
@@ -645,7 +647,7 @@ describe('docs/ai.md', () => {
     const answer = await chat(url)
     assert.equal(answer.status, 429)
     assertRetryAfter({ field: (name) => answer.headers.get(name) })
-    await until(() => state.gone === 1)
+    await until(() => state.gone, 1)
   })
 
   it('cuts the model off when nothing is left, and then answers 429', async () => {
@@ -657,7 +659,7 @@ describe('docs/ai.md', () => {
       text.replace(budgets, ''),
       /^(data: chunk \d+\n\n)+event: throttled\ndata: \{"retryAfterSec":\d+\}\n\n$/,
     )
-    await until(() => state.gone === 1)
+    await until(() => state.gone, 1)
     const refused = await chat(url)
     assert.equal(refused.status, 429)
     assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
@@ -671,7 +673,7 @@ describe('docs/ai.md', () => {
     const answer = await chat(url, client.signal)
     await answer.body?.getReader().read()
     client.abort()
-    await until(() => state.gone === 1)
+    await until(() => state.gone, 1)
     process.env.MODEL_URL = 'http://127.0.0.1:9'
     const { url: away } = await run('A streamed answer', 0, { edit: (text) => `${text}\n\n` })
     const broken = await chat(away)
@@ -683,7 +685,8 @@ describe('docs/ai.md', () => {
     const answer = await ask(`${url}/complete`, {}, 'POST')
     assert.deepEqual(answer.json().text, 'HELLO')
     const left = Number(answer.json().leftTokens)
-    assert.ok(left <= 998_800 && left > 998_000, `${left}`)
+    assertIs(left, atMost(998_800))
+    assertIs(left, above(998_000))
   })
 })
 
@@ -743,7 +746,7 @@ describe('docs/kubernetes.md', () => {
       const env = { ...process.env, PORT, REDIS_URL: `redis://127.0.0.1:${process.env.SPEC_REDIS_PORT}` }
       const child = spawn(process.execPath, [...TYPESCRIPT, join(home, 'server.ts')], { env, stdio: 'inherit' })
       const url = `http://127.0.0.1:${PORT}`
-      await until(async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status === 200)
+      await until(async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status, 200)
       return { url, child, ended: once(child, 'exit') }
     }
     const pods = await Promise.all([pod(), pod()])

@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { compile, examplesOf, runExample, runTogether } from './support/doc-examples'
 import { pages } from './support/markdown'
 import { type Server, startRedis } from './support/redis'
+import { assertIs, atLeast } from './support/until'
 
 const root = process.cwd()
 const home = join(root, 'spec/clients/.cache', `docs-${process.pid}`)
@@ -40,7 +41,7 @@ describe('examples of README and docs', { concurrency: 2 }, () => {
   after(() => redis.stop())
 
   it('compile', () => {
-    assert.ok(examples.length >= 10, `${examples.length} examples`)
+    assertIs(examples.length, atLeast(10), `${examples.length} examples`)
     assert.deepEqual(said, [])
   })
 

@@ -4,7 +4,7 @@ import { type TestContext, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { page } from './support/markdown'
 import { startRedis } from './support/redis'
-import { until } from './support/until'
+import { assertIs, atLeast, until } from './support/until'
 
 const run = promisify(execFile)
 const root = process.cwd()
@@ -70,7 +70,7 @@ describe('examples', () => {
       usedBefore = used
     }
     assert.equal(seen.size, 2, 'both processes answered')
-    assert.ok(longest >= 3, `${longest} in a row`)
+    assertIs(longest, atLeast(3), `${longest} in a row`)
     assert.match(refused, /\r\nRetry-After: ([1-9]|10|11)(\r\n|$)/)
   })
 

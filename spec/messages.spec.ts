@@ -11,7 +11,7 @@ import { EXPRESS_VERSIONS } from './support/express-versions'
 import { fewRsaKeys, generateKeys } from './support/generate-keys'
 import { warned } from './support/heard'
 import { serve } from './support/serve'
-import { until } from './support/until'
+import { above, until } from './support/until'
 import { page } from './support/markdown'
 import { packageCopy } from './support/package-copy'
 import * as oauth from '../lib/oauth'
@@ -194,7 +194,7 @@ describe('a mistake is told by one warning:', () => {
         ...(code === 'TOLLGATE_TRUST_PROXY' && { 'x-forwarded-for': '203.0.113.9' }),
       }
       for (let i = 0; i < 2; i++) await get(path, headers)
-      await until(() => said.length > 0)
+      await until(() => said.length, above(0))
       await get(path, headers)
       assert.equal(said.length, 1)
       assert.match(said[0] as string, says)

@@ -9,7 +9,7 @@ import type { Throttle } from '../lib'
 import { devIssuer } from '../lib/testing'
 import { page } from './support/markdown'
 import { listen } from './support/serve'
-import { until } from './support/until'
+import { assertIs, atLeast, above, until } from './support/until'
 
 const root = process.cwd()
 const load = createRequire(__filename)
@@ -62,7 +62,7 @@ async function fiveSearches(
 
 /** A window of the throttle's may end on the way, at any moment; not within these tests. */
 async function windowLasts(throttled: Throttle | undefined, subject: string): Promise<void> {
-  await until(async () => ((await throttled?.usage(subject))?.[0]?.endsInMs ?? Infinity) > 5_000)
+  await until(async () => (await throttled?.usage(subject))?.[0]?.endsInMs ?? Infinity, above(5_000))
 }
 
 for (const side of SIDES) {
@@ -142,7 +142,7 @@ for (const side of SIDES) {
       await ask('edith', '/export')
       const used = await made.used('edith')
       if (side === 'before') assert.equal(used, 3)
-      else assert.ok(used >= 600, `${used} ms`)
+      else assertIs(used, atLeast(600))
     })
 
     it(side === 'before' ? 'refuses what does not fit' : 'refuses once more than the limit is spent', async () => {

@@ -11,7 +11,7 @@ import { codeForm } from './oauth/user-agent'
 import { listen } from './support/serve'
 import { page } from './support/markdown'
 import { freePort } from './support/redis'
-import { until } from './support/until'
+import { assertIs, atMost, below, until } from './support/until'
 import { TYPESCRIPT } from './support/typescript'
 
 const root = process.cwd()
@@ -120,7 +120,7 @@ describe('README', () => {
   ] as const
   for (const [name, block, parts] of SIGN_INS) {
     it(`mounts it beside ${name} in five lines: users pay, and addresses where nobody is signed in`, async (t) => {
-      assert.ok(block.trim().split('\n').length <= 6, block)
+      assertIs(block.trim().split('\n').length, atMost(6), block)
       const url = await start(t, around(block, parts))
       assert.equal(await (await fetch(url)).text(), 'address:127.0.0.1')
       for (const id of ['ada', 'grace']) {
@@ -139,7 +139,7 @@ describe('README', () => {
     assert.match(first, /^HTTP\/1.1 200 OK\r\n/)
     assert.match(first, /\r\nX-THROTTLE-WINDOW-SIZE: 1000\r\n/)
     const [, leftMs] = /\{"leftMs":([\d.]+)\}$/.exec(first) ?? []
-    assert.ok(Number(leftMs) < 1_000, `${leftMs} ms left`)
+    assertIs(Number(leftMs), below(1_000), `${leftMs} ms left`)
     // A window may end on the way, but no two do.
     let refused = ''
     for (let i = 0; i < 8 && !refused; i++) {

@@ -18,6 +18,7 @@ import { Params } from '../lib/oauth/parameters/params'
 import { parseScope } from '../lib/oauth/parameters/requested-scope'
 import { manualClock } from '../lib/testing'
 import { type Work, workOf } from './support/work'
+import { assertIs, atMost, above } from './support/until'
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
 const metadata = (more: object) => ({ redirect_uris: ['https://a.test/'], ...more })
@@ -83,15 +84,15 @@ describe('the work of reading', () => {
         const text = input(n)
         return workOf(() => refused(() => read(text)))
       }) as [Work, Work]
-      assert.ok(twice.blocks <= 2.1 * once.blocks + 50, `blocks: ${once.blocks}, then ${twice.blocks}`)
-      assert.ok(twice.bytes <= 2.2 * once.bytes + 20_000, `bytes: ${once.bytes}, then ${twice.bytes}`)
+      assertIs(twice.blocks, atMost(2.1 * once.blocks + 50), `blocks: ${once.blocks}, then ${twice.blocks}`)
+      assertIs(twice.bytes, atMost(2.2 * once.bytes + 20_000), `bytes: ${once.bytes}, then ${twice.bytes}`)
     })
   }
 
   it('is counted: what copies its list for each member is found, and what looks through it', () => {
     const copying = (text: string) => text.split('&').reduce<string[]>((all, one) => [...all, one], [])
     const [once, twice] = [1_000, 2_000].map((n) => workOf(() => copying('a&'.repeat(n)))) as [Work, Work]
-    assert.ok(twice.bytes > 3 * once.bytes, `${once.bytes}, ${twice.bytes}`)
+    assertIs(twice.bytes, above(3 * once.bytes), `${once.bytes}, ${twice.bytes}`)
   })
 })
 
@@ -113,8 +114,8 @@ describe('the work of a write to memoryOAuthStore()', () => {
     const [few, many] = [await worked(500), await worked(10_000)]
     many.forEach(({ blocks, bytes }, at) => {
       const once = few[at] as Work
-      assert.ok(blocks <= once.blocks + 50, `blocks: ${once.blocks}, then ${blocks}`)
-      assert.ok(bytes <= once.bytes + 20_000, `bytes: ${once.bytes}, then ${bytes}`)
+      assertIs(blocks, atMost(once.blocks + 50), `blocks: ${once.blocks}, then ${blocks}`)
+      assertIs(bytes, atMost(once.bytes + 20_000), `bytes: ${once.bytes}, then ${bytes}`)
     })
   })
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type RunningDemo, startDemo } from './running'
-import { until } from '../../spec/support/until'
+import { assertIs, atMost, below, above, until } from '../../spec/support/until'
 import { DESK, faultsOf, launch, looksWell } from '../../spec/browser/looks'
 
 describe('the console in a browser', () => {
@@ -217,14 +217,15 @@ describe('the console in a browser', () => {
       await answer(searches++).waitFor()
       before = await leftMs(window)
     } while (before > 2_100 && searches < 3)
-    assert.ok(before <= 2_100 && before > 700, `${before} ms left of 2,700 after a search of 600 ms`)
+    assertIs(before, atMost(2_100), `${before} ms left of 2,700 after a search of 600 ms`)
+    assertIs(before, above(700), `${before} ms left of 2,700 after a search of 600 ms`)
     const comesFirst = await gaugeOrAnswer(window)
     await call('Search')
     assert.equal(await comesFirst(), 'gauge')
     await answer(searches).waitFor()
     await call('Current user')
     await page.locator('#gauges [data-window=default]').waitFor()
-    assert.ok((await leftMs('default')) > 2_500, 'the search did not cost the other window')
+    assertIs(await leftMs('default'), above(2_500), 'the search did not cost the other window')
   })
 
   it('shows what a request cost, and where a window ended meanwhile the sum of the new one', async () => {
@@ -272,7 +273,7 @@ describe('the console in a browser', () => {
     const refusals = page.locator('#log b', { hasText: '429' })
     // A window may end between two calls, but not between all.
     for (let n = 1; (await refusals.count()) === 0; n += 2) {
-      assert.ok(n < 10)
+      assertIs(n, below(10))
       await page.click('#force button')
       await answer(n - 1).waitFor()
       await call('A person')
@@ -280,7 +281,7 @@ describe('the console in a browser', () => {
     }
     await said(/LWB1-ADA: 200 OK/)
     assert.equal(await refusals.count(), 1, 'one wait was enough')
-    await until(async () => (await leftMs('default')) > 2_500)
+    await until(() => leftMs('default'), above(2_500))
   })
 
   it('shows that a request waits, for as long as it does', async () => {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { type TestContext, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { startRedis } from '../../spec/support/redis'
-import { until } from '../../spec/support/until'
+import { assertIs, atLeast, atMost, until } from '../../spec/support/until'
 import { TYPESCRIPT } from '../../spec/support/typescript'
 
 const run = promisify(execFile)
@@ -50,8 +50,8 @@ describe('npm start', () => {
   it('prints its address and curl lines that do what they say', async (t) => {
     const { said, lines, head } = await started(t)
     const shown = said.out.trimEnd().split('\n')
-    assert.ok(shown.length <= 15, said.out)
-    for (const line of shown) assert.ok(line.length <= 100, line)
+    assertIs(shown.length, atMost(15), said.out)
+    for (const line of shown) assertIs(line.length, atMost(100), line)
     assert.match(
       said.out,
       /^The demo of express-tollgate listens on http:\/\/127\.0\.0\.1:\d+, its windows are in memory\./,
@@ -78,7 +78,7 @@ describe('npm start', () => {
     const search = await paste('a slow search')
     assert.match(search.fields.get('ratelimit') ?? '', /;t=\d+$/)
     assert.deepEqual([search.statuses, search.fields.get('x-throttle-window-size')], [[200], '9000'])
-    assert.ok(Number(search.fields.get('x-processing-time')) >= 1_999)
+    assertIs(Number(search.fields.get('x-processing-time')), atLeast(1_999))
 
     assert.match((await paste('nobody signed in')).text, /"token_type":"Bearer"/)
     assert.match((await paste('which then pays for itself')).text, /"expires_in":3600/)
@@ -94,7 +94,7 @@ describe('npm start', () => {
       assert.match(first.text, /"id":"KWC6-X7D","app":"family-app"/)
       const second = await paste('the same user from a second app')
       assert.match(second.text, /"id":"KWC6-X7D","app":"photo-app"/)
-      assert.ok(Number(second.fields.get('x-throttle-millis-used')) >= 500, 'what the first app used')
+      assertIs(Number(second.fields.get('x-throttle-millis-used')), atLeast(500), 'what the first app used')
     })
     await attempt(async () => {
       assert.deepEqual((await paste('force the throttle')).statuses, [200])

@@ -5,6 +5,7 @@ import { adviceOf } from '../../lib/advisor/advice'
 import { Distribution } from '../../lib/advisor/distribution'
 import { Histogram, bucketStartUs } from '../../lib/advisor/histogram'
 import { HourRecord, HOURS_KEPT, HourlyRecords, hourOf, OPEN_HOURS } from '../../lib/advisor/hourly'
+import { assertIs, atLeast, below, between } from '../support/until'
 
 const POLICY = { name: 'default', windowMs: 60_000, limitMs: 18_000 }
 
@@ -31,7 +32,7 @@ describe('Distribution', () => {
         const told = new Distribution(recordOf(us).histogram).quantileUs(q)
         const exact = us.toSorted((a, b) => a - b)[Math.ceil(q * us.length - 1e-9) - 1] as number
         const [from, to] = boundsOf(exact)
-        assert.ok(told >= from - 1e-6 && told <= to + 1e-6, `${told} for ${exact}`)
+        assertIs(told, between(from - 1e-6, to + 1e-6), `${told} for ${exact}`)
       }),
     )
     assert.equal(new Distribution(recordOf([5_000, 9_876_543]).histogram).quantileUs(1), 9_876_543)
@@ -49,10 +50,10 @@ describe('Distribution', () => {
           const bound = bucketStartUs(bucket)
           assert.equal(told.above(bound).count, over(bound).length)
           const timeOver = over(bound).reduce((sum, one) => sum + one - bound, 0)
-          assert.ok(Math.abs(told.above(bound).us - timeOver) < 1)
+          assertIs(Math.abs(told.above(bound).us - timeOver), below(1))
           const [from, to] = boundsOf(limit)
           const { count } = told.above(limit)
-          assert.ok(count >= over(to).length - 1e-6 && count <= over(from).length + 1e-6)
+          assertIs(count, between(over(to).length - 1e-6, over(from).length + 1e-6))
         },
       ),
     )
@@ -86,7 +87,7 @@ describe('adviceOf()', () => {
       // prettier-ignore
       const [from, to] = boundsOf(exact[Math.ceil(q * N) - 1] as number)
       const told = quantilesMs[name] * 1_000
-      assert.ok(told >= from - 500 && told <= to + 500, `${name}: ${told}, between ${from} and ${to}`)
+      assertIs(told, between(from - 500, to + 500), `${name}: ${told}, between ${from} and ${to}`)
     }
     const us = lognormal.reduce((sum, one) => sum + one, 0)
     assert.deepEqual([subjectWindows, processingMs, warning], [N, Math.round(us / 1_000), undefined])
@@ -95,8 +96,8 @@ describe('adviceOf()', () => {
     for (const { limitMs, share, timeShare } of all) {
       const over = lognormal.filter((one) => one > limitMs * 1_000)
       const timeOver = over.reduce((sum, one) => sum + one - limitMs * 1_000, 0)
-      assert.ok(Math.abs(share - over.length / N) < 0.001, `${limitMs}: ${share} for ${over.length / N}`)
-      assert.ok(Math.abs(timeShare - timeOver / us) < 0.001, `${limitMs}: ${timeShare} for ${timeOver / us}`)
+      assertIs(Math.abs(share - over.length / N), below(0.001), `${limitMs}: ${share} for ${over.length / N}`)
+      assertIs(Math.abs(timeShare - timeOver / us), below(0.001), `${limitMs}: ${timeShare} for ${timeOver / us}`)
     }
   })
 
@@ -202,8 +203,9 @@ describe('Histogram', () => {
         const [[index = NaN, { count, us: sum }] = [NaN, { count: NaN, us: NaN }], ...more] = histogramOf([us]).buckets
         assert.deepEqual([count, sum, more.length], [1, us, 0])
         const [from, to] = [bucketStartUs(index), bucketStartUs(index + 1)]
-        assert.ok(us >= from * (1 - 1e-12) && us < to * (1 + 1e-12), `${from} ${us} ${to}`)
-        if (index > 0) assert.ok(Math.abs(to / from - 2 ** (1 / 8)) < 1e-9)
+        assertIs(us, atLeast(from * (1 - 1e-12)), `${from} ${us} ${to}`)
+        assertIs(us, below(to * (1 + 1e-12)), `${from} ${us} ${to}`)
+        if (index > 0) assertIs(Math.abs(to / from - 2 ** (1 / 8)), below(1e-9))
       }),
     )
     const powers = Array.from({ length: 30 }, (_, i) => 1_000 * 2 ** i)

@@ -6,7 +6,7 @@ import { manualClock } from '../../lib/testing'
 import { insideOf } from '../../lib/throttle/store/store'
 import { redisOfTest } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
-import { until } from '../support/until'
+import { assertIs, above, until } from '../support/until'
 
 /** A process of users with a second an hour. */
 async function start(t: TestContext, options: ThrottleOptions) {
@@ -71,7 +71,7 @@ describe('throttled.advise()', () => {
     t.after(() => admin.disconnect())
     for (const key of await admin.keys('tollgate:usage:*')) {
       assert.match(key, /^tollgate:usage:\d+:default$/)
-      assert.ok((await admin.pttl(key)) > 6 * 86_400_000)
+      assertIs(await admin.pttl(key), above(6 * 86_400_000))
     }
   })
 
@@ -81,7 +81,7 @@ describe('throttled.advise()', () => {
     const { throttled, spend } = await start(t, { store, windowMs: 86_400_000 })
     assert.equal(await spend('ada', 300), 200)
     await throttled.flush()
-    await until(async () => (await throttled.advise())[0]?.subjectWindows === 1)
+    await until(async () => (await throttled.advise())[0]?.subjectWindows, 1)
   })
 
   it('says which option is out of its range, and rejects where the store does not answer', async (t) => {

@@ -14,6 +14,7 @@ import {
 import { devIssuer } from '../../lib/testing'
 import { optionNames } from '../support/option-names'
 import { generateKeys } from '../support/generate-keys'
+import { assertIs, above } from '../support/until'
 
 const { options: dev } = devIssuer()
 const issuer = 'https://as.test'
@@ -116,7 +117,7 @@ describe('every factory of the bearer check, given what no option takes', () => 
   ]
   for (const [title, make, base, options] of factories) {
     it(`${title} names the option`, () => {
-      assert.ok(options.length > 0)
+      assertIs(options.length, above(0))
       for (const option of options) {
         for (const value of [null, -1, NaN, [null], [[]], Symbol('x'), { other: [null] }, 9n]) {
           assert.throws(

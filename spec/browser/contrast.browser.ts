@@ -5,6 +5,7 @@ import type { Browser } from 'playwright-core'
 import { startServer } from '../oauth/support'
 import { request } from '../oauth/user-agent'
 import { launch } from './looks'
+import { assertIs, atLeast } from '../support/until'
 
 /** The documented one, the default ones, and those in whose middle black and white are hardest to tell apart. */
 const ACCENTS = [undefined, '#7a1f3d', '#6fc7a2', '#000', '#fff', '#767676', '#757575', '#f00', '#ff0', '#00f', '#0af']
@@ -32,8 +33,8 @@ describe('the pages under any accent', () => {
         const [ring] = await measure([[':focus-visible', 'outlineColor']])
         await page.close()
         assert.equal(ratios.length, TEXTS.length)
-        for (const [i, ratio] of ratios.entries()) assert.ok(ratio >= 4.5, `${TEXTS[i]}: ${ratio.toFixed(2)} : 1`)
-        assert.ok((ring ?? 0) >= 3, `WCAG 2.2 §1.4.11: the focus ring has ${ring?.toFixed(2)} : 1`)
+        for (const [i, ratio] of ratios.entries()) assertIs(ratio, atLeast(4.5), `${TEXTS[i]}: ${ratio.toFixed(2)} : 1`)
+        assertIs(ring ?? 0, atLeast(3), `WCAG 2.2 §1.4.11: the focus ring has ${ring?.toFixed(2)} : 1`)
       })
     }
   }

@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { budgetOf, redisStore, throttle, type Throttle } from '../../lib'
 import { type ThrottleDashboard, throttleDashboard } from '../../lib/dashboard'
 import { type Server, startRedis } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, below, above, until } from '../support/until'
 import { DESK, faultsOf, launch, looksWell } from './looks'
 
 const PASSWORD = 'Basic ' + Buffer.from('operator:hush').toString('base64')
@@ -80,7 +80,7 @@ describe('the dashboard in a browser', () => {
     assert.equal(await subject('grace').locator('.state').innerText(), 'ok')
     const slow = ask('/slow', grace)
     await subject('grace').locator('.running', { hasText: '1' }).waitFor()
-    await until(async () => (await page.locator('#refused').innerText()) === '3')
+    await until(() => page.locator('#refused').innerText(), '3')
     await subject(HOSTILE).waitFor()
     assert.equal(await page.title(), `${new URL(origin).host}: throttle dashboard`, 'a name is text')
     const height = (await subject('grace').boundingBox())?.height
@@ -94,7 +94,7 @@ describe('the dashboard in a browser', () => {
     assert.match(String(refusals[0]), words)
     for (const tile of await page.locator('.tile').allInnerTexts()) assert.match(tile, /(this|all|each) process/)
     assert.equal(await page.locator('#count').innerText(), '3 of 3')
-    assert.ok((await bottomOf(2)) <= 844, 'three subjects above the fold of a phone')
+    assertIs(await bottomOf(2), atMost(844), 'three subjects above the fold of a phone')
     assert.match(await page.locator('#routes').innerText(), /GET \/spend\/:ms[^]*3 requests/)
     assert.equal(await page.locator('#trouble').isVisible(), false)
     await looksWell(page, 'dashboard-busy')
@@ -108,7 +108,7 @@ describe('the dashboard in a browser', () => {
     await page.locator('#subjects .name', { hasText: LONG }).waitFor()
     const bars = await page.locator('#subjects .bar').all()
     assert.equal(bars.length, 2)
-    for (const bar of bars) assert.ok(Number((await bar.boundingBox())?.width) > 60)
+    for (const bar of bars) assertIs(Number((await bar.boundingBox())?.width), above(60))
   })
 
   it('resets one subject, after asking, and keeps the focus', async () => {
@@ -149,7 +149,7 @@ describe('the dashboard in a browser', () => {
     await ask('/spend/950', 'grace')
     await ask('/spend/1700', 'mary')
     await subject('mary').waitFor()
-    await until(async () => parseFloat(await subject('grace').locator('.used').innerText()) >= 1.4) // its own time, too
+    await until(async () => parseFloat(await subject('grace').locator('.used').innerText()), atLeast(1.4)) // its own time, too
     assert.deepEqual(await rows(), ['ada', 'grace', 'mary'])
     assert.equal(await subject('mary').locator('.state').innerText(), 'near limit')
     await page.mouse.move(1, 1)
@@ -185,7 +185,7 @@ describe('the dashboard in a browser', () => {
     await ask('/spend/900', 'ada')
     await page.goto(`${origin}/admin/throttle/`)
     await page.locator('#count', { hasText: '25 of 31' }).waitFor()
-    assert.ok((await bottomOf(9)) <= 768, 'ten subjects above the fold of a laptop')
+    assertIs(await bottomOf(9), atMost(768), 'ten subjects above the fold of a laptop')
     await page.click('#more')
     await page.locator('#count', { hasText: '31 of 31' }).waitFor()
     await page.fill('#find', 'USER-7')
@@ -203,7 +203,7 @@ describe('the dashboard in a browser', () => {
     await page.keyboard.press('Home')
     assert.match(String(await plot.getAttribute('aria-valuetext')), /^0 in 5 s at \d/)
     assert.match(await page.locator('#admitted-chart .value').innerText(), /^0 in 5 s · \d\d:\d\d:\d\d$/)
-    assert.ok(Number((await page.locator('#admitted-chart .axis').boundingBox())?.height) < 24, 'in one line')
+    assertIs(Number((await page.locator('#admitted-chart .axis').boundingBox())?.height), below(24), 'in one line')
     await plot.blur()
     // The chart moves on by a point now and then: the one that counts may slip past the pointer.
     const box = await plot.boundingBox()
@@ -240,7 +240,7 @@ describe('the dashboard in a browser', () => {
 
   it('says when the store does not answer', async () => {
     await ask('/spend/2300', 'ada')
-    await until(async () => (await ask('/spend/1', 'ada')) === 429)
+    await until(() => ask('/spend/1', 'ada'), 429)
     await page.goto(`${origin}/admin/throttle/`)
     await subject('ada').waitFor()
     await page.locator('#processes', { hasText: /^\d process(es)? lives?$/ }).waitFor()

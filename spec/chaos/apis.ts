@@ -46,7 +46,7 @@ export async function startApis(owner: Owner, n: number, options: ApisOptions): 
   const folder = mkdtempSync(join(tmpdir(), 'express-tollgate-chaos-'))
   const apis = await Promise.all(Array.from({ length: n }, (_, i) => start(owner, options, join(folder, `${i}.log`))))
   owner.after(() => rmSync(folder, { recursive: true, force: true }))
-  for (const api of apis) await until(async () => !(await api.usage('nobody')).degraded)
+  for (const api of apis) await until(async () => (await api.usage('nobody')).degraded, false)
   const warming = apis.flatMap((api) => Object.keys(options.throttles).map((name) => warm(api, `/${name}/warm/1`)))
   await Promise.all(warming)
   return apis

@@ -20,7 +20,7 @@ export interface Balance {
 export async function balance(work: ReadonlyMap<string, Work>, total: Total): Promise<Balance> {
   const sum = { requests: 0, workedMs: 0, chargedMs: 0, lostMs: 0, doubledMs: 0 }
   for (const [user, worked] of work) {
-    await until(async () => isRight(worked, await total(user)), WAIT_MS).catch(() => undefined)
+    await until(async () => isRight(worked, await total(user)), true, { ms: WAIT_MS }).catch(() => undefined)
     const charged = await total(user)
     sum.requests += worked.requests
     sum.workedMs += worked.ms

@@ -1,5 +1,4 @@
 // scripts/test.mjs gets libfaketime: LIBFAKETIME is the path of the library.
-import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { get } from '../support/serve'
 import { startRedis, startServer } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, below, until } from '../support/until'
 import { type Owner, startApis } from './apis'
 import { LONG_WINDOW_MS, totals } from './shared-total'
 import { watchStalls } from './stalls'
@@ -54,7 +53,7 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
         const [set] = await startApis(t, 1, { ...place, env: clock.env })
         const apis = [...(await startApis(t, 3, place)), set as NonNullable<typeof set>]
         const says = async () => Number((await get(`http://127.0.0.1:${set?.port}/clock`)).body) - Date.now()
-        assert.ok(Math.abs(await says()) < 1_000)
+        assertIs(Math.abs(await says()), below(1_000))
         await trial(
           t,
           { apis, total: totals(admin, mount), stalls: await watchStalls(t), mount },
@@ -62,7 +61,7 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
             name: `wall clock of one process set by ${offset}`,
             async break() {
               clock.set(offset)
-              await until(async () => Math.abs((await says()) - ahead) < 1_000)
+              await until(async () => Math.abs((await says()) - ahead), below(1_000))
             },
             last: () => sleep(3_000),
             mend: () => clock.set('+0'),
@@ -83,7 +82,7 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
           const admin = new Redis(port)
           t.after(() => admin.disconnect())
           const says = async () => Number((await admin.time())[0]) * 1_000 - Date.now()
-          assert.ok(Math.abs(await says()) < 2_000)
+          assertIs(Math.abs(await says()), below(2_000))
           const apis = await startApis(t, 4, { redis: `redis://127.0.0.1:${port}`, throttles: THROTTLES })
           await trial(
             t,
@@ -92,7 +91,7 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
               name: `wall clock of redis-server set by ${offset}`,
               async break() {
                 clock.set(offset)
-                await until(async () => Math.abs((await says()) - ahead) < 2_000)
+                await until(async () => Math.abs((await says()) - ahead), below(2_000))
               },
               last: () => sleep(3_000),
               mend: () => clock.set('+0'),

@@ -5,7 +5,7 @@ import { Cluster } from 'ioredis'
 import { subjectId } from '../../lib/throttle/budget/subjects'
 import { keySlot } from '../../lib/throttle/redis/key-slot'
 import { type ClusterNode, type RedisCluster, startCluster } from '../support/cluster'
-import { until } from '../support/until'
+import { assertIs, below, including, above, until } from '../support/until'
 import { type Api, startApis } from './apis'
 import { shoot } from './load'
 import { LONG_WINDOW_MS, totals } from './shared-total'
@@ -93,12 +93,12 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
     const master = await cluster.masterOf(tagOf('sleeper'))
     for (let i = 1; i <= 2; i++) {
       await shoot(a, '/shared/work/20', 'sleeper')
-      await until(async () => (await total('sleeper')) > i * 15)
+      await until(() => total('sleeper'), above(i * 15))
       await master.admin.flushall()
       assert.equal(await total('sleeper'), 0)
     }
     await shoot(a, '/shared/work/20', 'sleeper')
-    await until(async () => (await total('sleeper')) > 3 * 15)
+    await until(() => total('sleeper'), above(3 * 15))
   })
 
   let down: ClusterNode[] = []
@@ -113,7 +113,7 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
         down = [master, cluster.replicas[cluster.masters.indexOf(master)] as ClusterNode]
         for (const { server } of down) server.signal('SIGSTOP')
         const other = cluster.masters.find((node) => !down.includes(node)) as ClusterNode
-        await until(async () => String(await other.admin.cluster('INFO')).includes('cluster_state:fail'))
+        await until(async () => String(await other.admin.cluster('INFO')), including('cluster_state:fail'))
       },
       last: () => sleep(FULL ? 3_000 : 500),
       async mend() {
@@ -136,7 +136,7 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
     assert.ok(bystanders.length > 50 && victims.length > 20)
     const [a, b] = apis as [Api, Api]
     for (const user of users) await shoot(a, '/asking/work/1', user)
-    await until(async () => !(await b.usage(victims[0] as string, 1)).degraded)
+    await until(async () => (await b.usage(victims[0] as string, 1)).degraded, false)
 
     victim.server.signal('SIGSTOP')
     t.after(() => victim.server.signal('SIGCONT'))
@@ -151,7 +151,7 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
     for (const user of bystanders) {
       const before = a.log().runs.length
       await shoot(a, '/asking/work/1', user)
-      await until(() => a.log().runs.length > before)
+      await until(() => a.log().runs.length, above(before))
       took.push(
         ...a
           .log()
@@ -160,17 +160,17 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       )
       // A busy machine may hold up another master for a moment.
       if (FULL) assert.equal((await a.usage(user, 1)).degraded, false, user)
-      else await until(async () => !(await a.usage(user, 1)).degraded)
+      else await until(async () => (await a.usage(user, 1)).degraded, false)
       await until(async () => (await b.usage(user, 1)).spentMs >= (await a.usage(user, 1)).spentMs)
     }
     // Who waited for the dead master would wait for 70 ms, and each of them; a busy machine holds up one or another.
     const longMs = quantile(took, 0.95)
     t.diagnostic(`of ${took.length} requests 19 of 20 waited up to ${longMs} ms, all up to ${Math.max(...took)} ms`)
-    if (FULL) assert.ok(longMs < 50, `${longMs} ms`)
+    if (FULL) assertIs(longMs, below(50))
     if (FULL) assert.equal(a.degraded(), degraded)
     victim.server.signal('SIGCONT')
     await cluster.whole()
-    for (const user of victims.slice(0, 5)) await until(async () => !(await a.usage(user, 1)).degraded)
+    for (const user of victims.slice(0, 5)) await until(async () => (await a.usage(user, 1)).degraded, false)
   })
 
   let killed: ClusterNode | undefined

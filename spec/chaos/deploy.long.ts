@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { page } from '../support/markdown'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { spawnProgram } from '../support/typescript'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, until } from '../support/until'
 import type { DeployedConfig } from './deployed-api'
 import { type Nginx, hasNginx, startNginx } from './nginx'
 
@@ -101,13 +101,16 @@ describe('a rolling deploy of four processes behind nginx, under load', { skip: 
     const nginx = await startNginx(t, ports)
     const { shots, stop } = load(nginx.url, methods)
     const isServed = (version: string, times: number) =>
-      until(() => shots.filter((shot) => shot.version === version && shot.user.startsWith('calm')).length >= times)
+      until(
+        () => shots.filter((shot) => shot.version === version && shot.user.startsWith('calm')).length,
+        atLeast(times),
+      )
     await isServed('old', 3)
     for (const old of olds) await replace(old, nginx, ports)
     const isSpent = (name: string) => shots.some(({ user, status }) => user === name && status === 429)
     await until(() => USERS.every(({ user }) => user.startsWith('calm') || isSpent(user)))
     const before = shots.length
-    await until(() => shots.length >= before + 30)
+    await until(() => shots.length, atLeast(before + 30))
     judge(t, await stop())
   }
 
@@ -130,7 +133,7 @@ describe('a rolling deploy of four processes behind nginx, under load', { skip: 
     assert.deepEqual(statuses, [200, 429], 'no request without an answer, and no 5xx')
     assert.ok(shots.some(({ version }) => version === 'old') && shots.some(({ version }) => version === 'new'))
     for (const { user, status } of shots) if (user.startsWith('calm')) assert.equal(status, 200, user)
-    for (const { user, ms, atOnce } of most) assert.ok(ms <= LIMIT_MS + atOnce * longestMs, `${user}: ${ms} ms`)
+    for (const { user, ms, atOnce } of most) assertIs(ms, atMost(LIMIT_MS + atOnce * longestMs), `${user}: ${ms} ms`)
   }
 
   it('new ports, and a reload of nginx before each SIGTERM: any method', async (t) => {

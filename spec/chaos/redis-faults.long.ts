@@ -93,7 +93,7 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
         starting = start(redis.port, '--key-load-delay', '4000')
         await until(() => answers('LOADING'))
       },
-      last: () => until(async () => !(await answers('LOADING'))),
+      last: () => until(() => answers('LOADING'), false),
       mend: async () => void (redis = (await starting) ?? redis),
     },
     {

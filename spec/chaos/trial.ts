@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { until } from '../support/until'
+import { assertIs, atMost, above, until } from '../support/until'
 import { type Api, endedLogs } from './apis'
 import { Load, type Shot, shoot } from './load'
 import { balance, isRight } from './balance'
@@ -91,7 +91,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
       assert.deepEqual(await total(witness), sum.ms, `of ${sum.requests} requests`),
     )
   await known(await witnessed())
-  await until(() => load.shots.length > PER_SECOND / 2)
+  await until(() => load.shots.length, above(PER_SECOND / 2))
   broken = true
   await fault.break(witness, async (user) => void asked.push(await shoot(pickApi(), `/${mount}/work/10`, user)))
   asked.push(...(await everybody(`/${mount}/work/10`, witness)))
@@ -104,7 +104,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   await known(await witnessed())
   const recoveredMs = performance.now() - mended
   const during = load.shots.length
-  await until(() => load.shots.length > during + PER_SECOND / 4)
+  await until(() => load.shots.length, above(during + PER_SECOND / 4))
   const shots = [...(await load.stop()), ...asked]
   const stallMs = await longestStallMs(apis, stalls)
 
@@ -135,7 +135,8 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   assert.equal(lostMs, 0, 'charges lost')
   assert.equal(doubledMs, 0, 'charges doubled')
   const withinMs = (fault.withinMs ?? 1_000) + stoppedMs(stallMs)
-  if (FULL) assert.ok(recoveredMs <= withinMs, `the shared total was right after ${recoveredMs} ms, not ${withinMs}`)
+  if (FULL)
+    assertIs(recoveredMs, atMost(withinMs), `the shared total was right after ${recoveredMs} ms, not ${withinMs}`)
   return { ms: waits, stallMs }
 }
 
@@ -153,8 +154,9 @@ export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
   const stallMs = Math.max(...trials.map((each) => each.stallMs))
   t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; machine or process stood still for up to ${stallMs} ms`)
   if (!FULL) return
-  assert.ok(
-    p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + GRACE_MS + stoppedMs(stallMs)),
+  assertIs(
+    p999Ms,
+    atMost(Math.max(LONGEST_WAIT_MS, DEADLINE_MS + GRACE_MS + stoppedMs(stallMs))),
     `999 of 1,000 waited up to ${p999Ms} ms`,
   )
 }

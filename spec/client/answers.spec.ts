@@ -6,6 +6,7 @@ import { throttle } from '../../lib'
 import { pacedFetch } from '../../lib/client'
 import { manualClock } from '../../lib/testing'
 import { DATE, WINDOW, api, passing } from './paced-api'
+import { assertIs, atLeast, below } from '../support/until'
 
 /** Fields of a window of 1 s of work that is used up, and ends in a minute. */
 const SPENT = {
@@ -37,7 +38,7 @@ describe('pacedFetch() and a cache', () => {
       const fetch = client({ retries: 0 })
       assert.equal((await passing(clock, fetch('/logo')))[0].status, status)
       const [, took] = await passing(clock, fetch('/work/1'))
-      assert.ok(took < 1_000, `${took} ms`)
+      assertIs(took, below(1_000))
     })
   }
 
@@ -46,7 +47,7 @@ describe('pacedFetch() and a cache', () => {
     const fetch = client()
     await passing(clock, fetch('/fresh'))
     const [, took] = await passing(clock, fetch('/work/1'))
-    assert.ok(took >= 50_000, `${took} ms`)
+    assertIs(took, atLeast(50_000))
   })
 })
 
@@ -92,7 +93,7 @@ describe('pacedFetch() and a 429 that is not of the throttle', () => {
       const [response, took] = await passing(clock, fetch('/work/1'))
       assert.deepEqual([response.status, took < 1_000], [200, true], `${took} ms`)
       const [, tookLogin] = await passing(clock, fetch('/login', { method: 'POST' }))
-      assert.ok(tookLogin >= 60_000 - 1_000, `the next login comes after ${tookLogin} ms`)
+      assertIs(tookLogin, atLeast(60_000 - 1_000), `the next login comes after ${tookLogin} ms`)
       assert.equal(seen.length, 4)
     })
   }
@@ -140,7 +141,8 @@ describe('pacedFetch() whose first answer is a 429', () => {
     })
     const fetch = client({ concurrency: 5 })
     const [, took] = await passing(clock, Promise.all(Array.from({ length: 6 }, () => fetch('/work/1'))))
-    assert.ok(took >= 5_000 && took < 7_000, `${took} ms`)
+    assertIs(took, atLeast(5_000))
+    assertIs(took, below(7_000))
     assert.equal(refused, 7)
   })
 })

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { throttle } from '../../lib'
@@ -7,6 +6,7 @@ import { manualClock } from '../../lib/testing'
 import { opaqueStore } from '../../lib/throttle/store/store'
 import { listen } from '../support/serve'
 import { modelStores } from '../throttle/adversaries/model-stores'
+import { assertIs, atMost, between } from '../support/until'
 
 /** Each client sends three requests at once of 20 ms: together they could spend three seconds a second. */
 const [CLIENTS, EACH, COST_MS, PROCESSES] = [20, 3, 20, 2]
@@ -17,8 +17,8 @@ describe('pacedFetch() of twenty clients of one user over two processes', () => 
     it(`spend the limit, and at most a tenth of their answers is 429: rateLimit: ${rateLimit}`, async (t) => {
       const { share, asked, refused } = await crowd(t, rateLimit)
       t.diagnostic(`${(100 * share).toFixed(1)} % of the limit used, ${refused} of ${asked} refused`)
-      assert.ok(share >= 0.95 && share <= 1.05, `${share} of the limit was used`)
-      assert.ok(refused <= 0.1 * asked, `${refused} of ${asked} were refused`)
+      assertIs(share, between(0.95, 1.05), `${share} of the limit was used`)
+      assertIs(refused, atMost(0.1 * asked), `${refused} of ${asked} were refused`)
     })
 })
 

@@ -5,7 +5,7 @@ import { throttle } from '../../lib'
 import { pacedFetch } from '../../lib/client'
 import { manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, below, between, above, until } from '../support/until'
 import { DATE, WINDOW, api, passing } from './paced-api'
 
 const retryAfter = (app: Express, status: number, times: number, field?: string) => {
@@ -30,7 +30,8 @@ describe('pacedFetch() stays inside the budget', () => {
     }
     assert.deepEqual(retries, [])
     assert.equal(seen.length, 9)
-    assert.ok(clock.now() > 10_000 && clock.now() < 40_000, `${clock.now()} ms`)
+    assertIs(clock.now(), above(10_000))
+    assertIs(clock.now(), below(40_000))
   })
 
   it('of a service that does not say when its window ends it learns that by one refusal', async () => {
@@ -57,7 +58,7 @@ describe('pacedFetch() stays inside the budget', () => {
     })
     const fetch = client({ concurrency: 50 })
     const all = Promise.all(Array.from({ length: 20 }, () => fetch('/held')))
-    await until(() => held.length > 0)
+    await until(() => held.length, above(0))
     assert.equal(held.length, 1, 'nothing is known before the first answer')
     const finish = () => {
       clock.advance(100)
@@ -68,7 +69,8 @@ describe('pacedFetch() stays inside the budget', () => {
     void all.then(() => (done = true))
     while (!done) await finish()
     for (const { status } of await all) assert.equal(status, 200)
-    assert.ok(most > 1 && most <= 5, `${most} at once of 100 ms each, where 900 ms are left`)
+    assertIs(most, above(1), `${most} at once of 100 ms each, where 900 ms are left`)
+    assertIs(most, atMost(5), `${most} at once of 100 ms each, where 900 ms are left`)
   })
 
   it('one route whose own window is spent does not keep the others waiting', async () => {
@@ -82,10 +84,10 @@ describe('pacedFetch() stays inside the budget', () => {
     const slow = fetch('/work/400')
     const [response, took] = await passing(clock, fetch('/work/1'))
     assert.equal(response.status, 200)
-    assert.ok(took < 1_000, `${took} ms`)
+    assertIs(took, below(1_000))
     const [late, waited] = await passing(clock, slow)
     assert.equal(late.status, 200)
-    assert.ok(waited > 10_000, `${waited} ms`)
+    assertIs(waited, above(10_000))
   })
 
   /** Of a service in virtual time: what it spends of a window, by whomever, and whether it refuses. */
@@ -148,7 +150,7 @@ describe('pacedFetch() stays inside the budget', () => {
       const began = clock.now()
       for (let i = 0; i < 3; i++) assert.equal((await ticking(fetch('https://a.test/600'))).status, 200)
       assert.equal(served.filter((ms) => ms === 600).length, 4)
-      assert.ok(clock.now() - began < 4 * 2_000, `${clock.now() - began} ms, which are more than four windows`)
+      assertIs(clock.now() - began, below(4 * 2_000), `${clock.now() - began} ms, which are more than four windows`)
     })
   }
 
@@ -177,7 +179,7 @@ describe('pacedFetch() stays inside the budget', () => {
     const fetch = client({ concurrency: 3 })
     await passing(clock, Promise.all(Array.from({ length: 10 }, () => fetch('/work/5000'))))
     assert.equal(seen.length, 10)
-    assert.ok(clock.now() < 60_000)
+    assertIs(clock.now(), below(60_000))
   })
 })
 
@@ -200,7 +202,8 @@ describe('pacedFetch() asks again', () => {
         [429, 2],
       ],
     )
-    assert.ok(took >= 14_000 && took < 14_200, `${took} ms`)
+    assertIs(took, atLeast(14_000))
+    assertIs(took, below(14_200))
   })
 
   it('RFC 9110 §9.2.2: after a 503 only by a method that is idempotent', async () => {
@@ -210,14 +213,14 @@ describe('pacedFetch() asks again', () => {
     const again = await api((app) => retryAfter(app, 503, 1, '2'))
     const [response, took] = await passing(again.clock, again.client()('/busy', { method: 'PUT' }))
     assert.equal(response.status, 200)
-    assert.ok(took >= 2_000, `${took} ms`)
+    assertIs(took, atLeast(2_000))
   })
 
   it('ever later after a 503 that does not say when', async () => {
     const { clock, client, retries } = await api((app) => retryAfter(app, 503, 3))
     assert.equal((await passing(clock, client()('/busy')))[0].status, 200)
     retries.forEach(({ waitMs }, i) => {
-      assert.ok(waitMs >= 250 * 2 ** i && waitMs <= 750 * 2 ** i, `${waitMs} ms before retry ${i + 1}`)
+      assertIs(waitMs, between(250 * 2 ** i, 750 * 2 ** i), `${waitMs} ms before retry ${i + 1}`)
     })
     assert.equal(retries.length, 3)
   })
@@ -230,7 +233,7 @@ describe('pacedFetch() asks again', () => {
     assert.equal(seen.length, 3)
     const [impatient, took] = await passing(clock, client({ maxWaitMs: 4_999 })('/busy'))
     assert.equal(impatient.status, 429)
-    assert.ok(took < 1_000, `${took} ms`)
+    assertIs(took, below(1_000))
     assert.equal(seen.length, 4)
   })
 
@@ -241,7 +244,7 @@ describe('pacedFetch() asks again', () => {
     })
     const fetch = client({ maxWaitMs: 9_000 })
     const [, tookFirst] = await passing(clock, fetch('/busy'))
-    assert.ok(tookFirst >= 8_000 && tookFirst <= 9_000, `${tookFirst} ms: two waits of 4 s, and no third`)
+    assertIs(tookFirst, between(8_000, 9_000), `${tookFirst} ms: two waits of 4 s, and no third`)
 
     let sent = false
     const second = pacedFetch({
@@ -294,7 +297,7 @@ describe('pacedFetch() and another origin', () => {
       assert.equal((await passing(clock, fetch('/avatar')))[0].status, status)
       const [response, took] = await passing(clock, fetch('/work/1'))
       assert.equal(response.status, 200)
-      assert.ok(took < 1_000, `${took} ms`)
+      assertIs(took, below(1_000))
       assert.deepEqual([asked, retries], [1, []])
     })
   }
@@ -306,7 +309,7 @@ describe('pacedFetch() and another origin', () => {
     })
     const [response, took] = await passing(clock, client()('/moved'))
     assert.deepEqual([response.status, retries.length], [200, 1])
-    assert.ok(took >= 7_000, `${took} ms`)
+    assertIs(took, atLeast(7_000))
     const answers = [429, 200]
     const send = () => {
       const answer = new Response('', { status: answers.shift() ?? 200, headers: { 'Retry-After': '3' } })
@@ -314,7 +317,7 @@ describe('pacedFetch() and another origin', () => {
     }
     const [again, waited] = await passing(clock, pacedFetch({ clock, fetch: send })('HTTPS://user@API.example:443/a'))
     assert.equal(again.status, 200)
-    assert.ok(waited >= 3_000, `${waited} ms`)
+    assertIs(waited, atLeast(3_000))
   })
 
   it('remembers the budgets of a hundred, those used last', async () => {

@@ -8,6 +8,7 @@ import { follow } from './today'
 import { post } from '../oauth/support'
 import { UserAgent } from '../oauth/user-agent'
 import { type RunningDemo, startDemo } from '../../demo/spec/running'
+import { assertIs, below } from '../support/until'
 
 /** The official SDK's client, which notes what it asks for. */
 function mcpClient({ origin }: RunningDemo, authProvider: McpClientProvider) {
@@ -64,7 +65,7 @@ describe("the demo's MCP server", () => {
     const { expiresAt, ...seen } = JSON.parse(text) as { expiresAt: number }
     const fingerprint = sha256(provider.kept?.access_token ?? '', 'hex')
     assert.deepEqual(seen, { fingerprint, clientId: provider.client?.client_id, scopes: ['openid'] })
-    assert.ok(Math.abs(expiresAt - Date.now() / 1_000 - (provider.kept?.expires_in ?? 0)) < 60)
+    assertIs(Math.abs(expiresAt - Date.now() / 1_000 - (provider.kept?.expires_in ?? 0)), below(60))
   })
 
   it('refuses tokens of the platform, and the platform refuses those of MCP clients', async () => {

@@ -18,6 +18,7 @@ import { UserAgent } from '../oauth/user-agent'
 import { CERT, KEY } from '../support/tls'
 import { CALLBACK, McpClientProvider } from './mcp-client'
 import { follow } from './today'
+import { assertIs, above } from '../support/until'
 
 it("@modelcontextprotocol/sdk's client goes through with no registration by hand", async () => {
   let audience = ''
@@ -79,7 +80,7 @@ it("@modelcontextprotocol/sdk's client goes through with no registration by hand
     [token, clientId, scopes],
     [authProvider.kept?.access_token, authProvider.client?.client_id, ['openid']],
   )
-  assert.ok(expiresAt > Date.now() / 1_000)
+  assertIs(expiresAt, above(Date.now() / 1_000))
   assert.ok(users.length > 0 && users.every((user) => user === 'KWC6-X7D'))
   await second.client.close()
 })

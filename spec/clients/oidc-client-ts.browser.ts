@@ -13,6 +13,7 @@ import { type AuthorizationServerOptions, userDirectory } from '../../lib/oauth'
 import { type LoginSystem, startLoginSystem } from './today'
 import { closed } from '../oauth/support'
 import { faultsOf, launch } from '../browser/looks'
+import { assertIs, above } from '../support/until'
 
 const LIBRARY = readFileSync('spec/clients/node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js', 'utf8')
 
@@ -136,7 +137,7 @@ describe('oidc-client-ts in a browser', () => {
     const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims }
     system = await startSystem({ users: userDirectory([ada], { cost: 10 }) })
     const user = await signIn()
-    assert.ok((user.id_token ?? '').length > 6_000, `${user.id_token?.length}`)
+    assertIs((user.id_token ?? '').length, above(6_000), `${user.id_token?.length}`)
     await Promise.all([
       page.waitForURL(`${home}/bye`),
       page.evaluate(() => void (window as unknown as AppWindow).manager.signoutRedirect()),

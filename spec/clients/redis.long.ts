@@ -127,7 +127,7 @@ describe("a client's keyPrefix", () => {
   const spent = async (store: ThrottleStore) => {
     const throttled = throttle({ windowMs: 86_400_000, store })
     after(() => throttled.close())
-    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     return throttled
   }
 
@@ -141,7 +141,7 @@ describe("a client's keyPrefix", () => {
     for (const to of stores) {
       const windows = await redisWindows(to, 'tollgate:')
       after(() => windows.close())
-      await until(async () => (await windows.read()).windows.length === 1)
+      await until(async () => (await windows.read()).windows.length, 1)
     }
     const begins = (await admin.keys('*')).map((key) => /^(?:[abc]:)?tollgate:/.exec(key)?.[0])
     assert.deepEqual([...new Set(begins)].sort(), ['a:tollgate:', 'b:tollgate:', 'c:tollgate:', 'tollgate:'])
@@ -161,7 +161,7 @@ describe("a client's keyPrefix", () => {
       await (await spent(redisStore(to))).reset('ada')
       const windows = await redisWindows(to, 'tollgate:')
       after(() => windows.close())
-      await until(async () => (await windows.read()).windows.length === 1)
+      await until(async () => (await windows.read()).windows.length, 1)
       const keys = await Promise.all(cluster.masters.map(({ admin }) => admin.keys('*')))
       assert.deepEqual(
         keys.flat().filter((key) => !key.startsWith('x:tollgate:')),
@@ -186,7 +186,7 @@ describe('a server without INFO, CLIENT, CONFIG and SCAN', () => {
     const url = `redis://127.0.0.1:${redis.port}`
     const throttled = throttle({ windowMs: 86_400_000, store: redisStore(url) })
     after(() => throttled.close())
-    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     await throttled.ready()
     const revocations = redisRevocations(url)
     after(() => revocations.close())

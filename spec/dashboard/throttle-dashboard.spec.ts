@@ -17,7 +17,7 @@ import { startCluster } from '../support/cluster'
 import { freePort, redisOfTest, startRedis } from '../support/redis'
 import { startSentinelGroup } from '../support/sentinel'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, below, above, until } from '../support/until'
 
 const open: RequestHandler = (_req, _res, next) => next()
 const who = (req: Request) => req.get('X-Who') ?? 'nobody'
@@ -161,7 +161,7 @@ describe('throttleDashboard()', () => {
     const [ada, grace, ...more] = subjects
     assert.ok(ada && grace && more.length === 0)
     assert.ok(spentOf(ada) >= 1_200 && spentOf(grace) >= 300, JSON.stringify(subjects))
-    assert.ok(spentOf(grace) < spentOf(ada))
+    assertIs(spentOf(grace), below(spentOf(ada)))
     const [{ limitMs, window } = {}] = ada.windows
     assert.deepEqual([limitMs, window, ada.known, ada.name, grace.name], [1_000, 'default', true, 'ada', undefined])
     assert.match(ada.subject, /^[\w-]{24}$/)
@@ -239,7 +239,7 @@ describe('throttleDashboard()', () => {
       })
     for (let i = 0; i < 3_000; i++) refuse(`subject-${i}`)
     const { refusals } = activity
-    assert.ok(totals.mock.callCount() <= 1_000, `${totals.mock.callCount()} looks at a count`)
+    assertIs(totals.mock.callCount(), atMost(1_000), `${totals.mock.callCount()} looks at a count`)
     assert.equal(refusals.size, 1_001)
     const others = [...refusals.values()].filter(({ subject }) => subject === undefined)
     assert.deepEqual([others.length, others[0]?.count.total(clock.now())], [1, 2_000])
@@ -274,7 +274,7 @@ describe('throttleDashboard()', () => {
       ends.toSorted((a, b) => a - b),
     )
     for (const nonsense of ['?sort=%00&most=x&find=', '?most=1e9', '?sort=spent&sort=ends', '?most=-1']) {
-      assert.ok((await view(nonsense)).subjects.length >= 25, nonsense)
+      assertIs((await view(nonsense)).subjects.length, atLeast(25), nonsense)
     }
   })
 
@@ -414,7 +414,8 @@ describe('throttleDashboard()', () => {
     assert.equal(alone.store.processes, 2)
     const [{ server, sinceMs } = {}] = alone.store.down
     assert.equal(server, 'Redis')
-    assert.ok(Number(sinceMs) > 0 && Number(sinceMs) < performance.now() - stoppedAt + 5_000, `${sinceMs}`)
+    assertIs(Number(sinceMs), above(0), `${sinceMs}`)
+    assertIs(Number(sinceMs), below(performance.now() - stoppedAt + 5_000), `${sinceMs}`)
     assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
     const refused = await reset(one.at, headers, { name: 'ada' })
     const message = 'The store does not answer, so nothing was reset.'
@@ -440,8 +441,8 @@ describe('throttleDashboard()', () => {
     const headers = await ownHeaders(one.at)
     assert.equal((await reset(one.at, headers, { id: String(subjects[1]?.subject) })).status, 404, 'not the whole name')
     assert.equal((await reset(one.at, headers, { id: String(subjects[0]?.subject) })).status, 200)
-    await until(async () => (await other.spend('user:ada', 0)) === 200)
-    await until(async () => (await one.spend('user:ada', 1_200)) === 200)
+    await until(() => other.spend('user:ada', 0), 200)
+    await until(() => one.spend('user:ada', 1_200), 200)
     assert.equal(await one.spend('user:ada', 0), 429)
     const { refusals } = await seen(one.at, ({ refusals }) => refusals.length > 0)
     assert.deepEqual(refusals.map(({ name }) => name), ['user:ada']) // prettier-ignore
@@ -475,7 +476,7 @@ describe('throttleDashboard()', () => {
     })
     assert.deepEqual([first.totals.more, first.subjects.length], [true, 25])
     const calls = Number(/cmdstat_hgetall:calls=(\d+)/.exec(String(await admin.call('INFO', 'commandstats')))?.[1])
-    assert.ok(calls <= (looks + 1) * 6_200, `${calls} windows were read in ${looks} looks`)
+    assertIs(calls, atMost((looks + 1) * 6_200), `${calls} windows were read in ${looks} looks`)
     for (const find of ['ada', hashOf('ada')]) {
       const { subjects } = await seen(one.at, ({ found }) => found === 1, `?find=${find}`)
       assert.equal(subjects[0]?.subject, hashOf('ada'), find)
@@ -537,7 +538,8 @@ describe('throttleDashboard()', () => {
     }
     for (let i = 0; i < 250; i++) await fetch(`${origin}/api/route-${i}`, { headers: { 'X-Who': 'big' } })
     const { subjects, totals, routes } = await seen(at)
-    assert.ok(totals.subjects >= 1_000 && totals.subjects < 2_000, `${totals.subjects}`)
+    assertIs(totals.subjects, atLeast(1_000))
+    assertIs(totals.subjects, below(2_000))
     assert.equal(subjects.length, 25)
     assert.equal(spentOf(subjects[0]), 5_000)
     assert.equal(routes.length, 20)
@@ -584,10 +586,10 @@ describe('throttleDashboard()', () => {
     await watch()
     assert.equal(ended, 0)
     clock.advance(1)
-    await until(() => ended === 1)
+    await until(() => ended, 1)
     void dashboard.close()
     void dashboard.close()
-    await until(() => ended === 2)
+    await until(() => ended, 2)
   })
 })
 

@@ -9,7 +9,7 @@ import { devIssuer } from '../../lib/testing'
 import { heard } from '../support/heard'
 import { packageCopy, reloaded } from '../support/package-copy'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { assertIs, atLeast, above, until } from '../support/until'
 
 function copy(): typeof first {
   const loaded = packageCopy()
@@ -61,11 +61,11 @@ describe('copies of the package in one process', () => {
     const terms = { subject: () => 'ada', limitMs: 1_000, windowMs: 86_400_000 }
     const throttled = [first.throttle({ ...terms, name: 'a' }), copy().throttle({ ...terms, name: 'b' })]
     const get = await asking(...throttled, (_req, res) => {
-      assert.ok(heldMs() > 500) // of both
+      assertIs(heldMs(), above(500)) // of both
       res.destroy()
     })
     await assert.rejects(get('/'))
-    await until(() => heldMs() === 0)
+    await until(heldMs, 0)
   })
 
   it('leave the methods of Node’s responses as they are', async () => {
@@ -73,7 +73,7 @@ describe('copies of the package in one process', () => {
     for (let i = 0; i < 10; i++) {
       const { processingTime } = reloaded('http/measure/processing-time') as typeof first
       const answer = await (await asking(processingTime()))('/')
-      assert.ok(answer.number('x-processing-time') >= 0)
+      assertIs(answer.number('x-processing-time'), atLeast(0))
     }
     assert.deepEqual(methods(), before)
   })

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ChildServer, startChild } from './processes/spawn'
 import { type Form } from './support'
 import { UserAgent, request } from './user-agent'
+import { assertIs, below, above } from '../support/until'
 
 /** Who attacks: the address of each request. */
 const ATTACKERS: Readonly<Record<string, (i: number) => string>> = {
@@ -149,7 +150,7 @@ describe('strangers that attack at full rate', () => {
       `${what} | ${who} | ${rate}/s (${flooded}) | ${statuses.join(' ')} | ${[calm, during, later].map(shown).join(' | ')}`,
     )
     assert.deepEqual(statuses, Array<number>(SECONDS).fill(answer))
-    assert.ok(later.heapMb < calm.heapMb + 1.3 * 30, `${calm.heapMb} MB before, ${later.heapMb} MB after`)
+    assertIs(later.heapMb, below(calm.heapMb + 1.3 * 30), `${calm.heapMb} MB before, ${later.heapMb} MB after`)
   }
 
   for (const what of [
@@ -180,6 +181,7 @@ describe('strangers that attack at full rate', () => {
     const full = await total()
     assert.equal(await targetsOf(origins)['sign-in at an own page'][1]('203.99.0.1'), 303)
     t.diagnostic(`${calm.heapMb} MB before, ${full.heapMb} MB after 90 MB of sign-ins, of a bound of 60 MB`)
-    assert.ok(full.heapMb > 30 && full.heapMb < 1.3 * 60, `${full.heapMb} MB`)
+    assertIs(full.heapMb, above(30), `${full.heapMb} MB`)
+    assertIs(full.heapMb, below(1.3 * 60), `${full.heapMb} MB`)
   })
 })

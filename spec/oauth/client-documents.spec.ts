@@ -13,7 +13,7 @@ import { systemClock } from '../../lib/http/clock'
 import { isPublicAddress } from '../../lib/oauth/directories/addresses'
 import { manualClock } from '../../lib/testing'
 import { CERT, KEY } from '../support/tls'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, until } from '../support/until'
 import { type Tokens, VERIFIER, askToken, json, refresh, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
@@ -283,9 +283,9 @@ describe('a URL as client_id', () => {
     hits.length = 0
     for (let i = 0; i < 8; i++) answers.set(`/slow-${i}`, () => undefined)
     const slow = [running.ask(`${origin}/slow-0`)]
-    await until(() => hits.length === 1)
+    await until(() => hits.length, 1)
     for (let i = 0; i < 16; i++) slow.push(running.ask(`${origin}/slow-${Math.max(0, i - 8)}`))
-    await until(() => hits.length === 8) // of one block
+    await until(() => hits.length, 8) // of one block
     const late = running.ask(publish('/quick'))
     await until(() => running.lines.some((line) => line.includes('429')) || (clock.advance(500), false))
     assert.equal((await late).status, 429)
@@ -325,12 +325,12 @@ describe('a URL as client_id', () => {
       }
       const flood = Array.from({ length: 120 }, (_, i) => ask(`https://slow.test/${i}`, addressOf(i)))
       const same = Array.from({ length: 10 }, (_, i) => ask('https://good.test/same', `100.64.0.${i}`))
-      await until(() => open >= 8)
+      await until(() => open, atLeast(8))
       const honest = []
       for (let i = 0; i < 10; i++) honest.push(await ask(`https://good.test/${i}`, `203.0.113.${i}`))
       assert.deepEqual(honest, Array(10).fill(200))
       assert.deepEqual(await Promise.all(same), Array(10).fill(200))
-      assert.ok(most <= 16, `${most} at once`)
+      assertIs(most, atMost(16), `${most} at once`)
       const end = setInterval(() => running.clock.advance(1_000), 5)
       await Promise.all(flood)
       clearInterval(end)
@@ -386,7 +386,7 @@ describe('lookUpPublic()', () => {
     await once(silent.bind(0, '127.0.0.1'), 'listening')
     const servers = [`127.0.0.1:${silent.address().port}`]
     await assert.rejects(lookUpPublic('stranger.test', servers), /stranger\.test has no address/)
-    assert.ok(asked >= 2, 'IPv4 and IPv6')
+    assertIs(asked, atLeast(2), 'IPv4 and IPv6')
     assert.deepEqual(await lookUpPublic('192.0.2.7', servers), [{ address: '192.0.2.7', family: 4 }])
     await assert.rejects(lookUpPublic('app.internal', servers), /not public/)
   })

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { readData } from '../support/data'
 import { serverOfSuite } from './support'
+import { assertIs, below } from '../support/until'
 
 interface Expectation {
   readonly kind: 'login' | 'page' | 'redirect-error' | 'json' | 'status' | 'procedure'
@@ -128,7 +129,7 @@ function fault(
 
 /** The invariants of every case of the corpus. */
 function invariants(one: Case, { status, headers, body }: Answer): void {
-  assert.ok(status < 500, `status ${status}`)
+  assertIs(status, below(500), `status ${status}`)
   assert.match(headers.get('cache-control') ?? '', /no-store/)
   assert.match(headers.get('x-processing-time') ?? '', /^\d+$/)
   if (headers.get('content-type')?.startsWith('text/html')) {

@@ -10,6 +10,7 @@ import { Params } from '../../lib/oauth/parameters/params'
 import { type Form, SIGNING_KEY, json, postJson, startServer } from './support'
 import { serve } from '../support/serve'
 import { request } from './user-agent'
+import { assertIs, above } from '../support/until'
 
 /** What makes parsers, patterns and templates look at the same text again and again. */
 const FILLS = ['{{', '://', '=.', '"\'', '<', ' ', '%', ',', '[', '\\', 'e\u0301', '\u2068', '.', ';', '&lt;']
@@ -150,7 +151,7 @@ describe('the work for a request', () => {
       const post = (more: Form) => send(issuer + path, FORM, new URLSearchParams({ ...form, ...more }).toString())
       const names = await namesRead(() => post({}))
       for (const name of Object.keys(form)) names.add(name)
-      assert.ok(names.size > 0, path)
+      assertIs(names.size, above(0), path)
       // Longer requests are refused there.
       const longest = path === '/authorization' || path === '/par' ? 15_000 : 32_000
       for (const name of names) {

@@ -298,7 +298,7 @@ describe('an app with a backchannelLogoutUri', () => {
   it('Back-Channel Logout 1.0 §2.4: gets a signed logout token with the session of its id_token', async (t) => {
     const at = await world(t, memoryOAuthStore())
     await confirm(await at.agent.request(`${at.issuer}/logout`))
-    await until(() => at.heard.length === 2)
+    await until(() => at.heard.length, 2)
     const tokens = at.heard.map((body) => new URLSearchParams(body).get('logout_token') ?? '')
     const keys = createRemoteJWKSet(new URL(`${at.issuer}/jwks`))
     const currentDate = new Date(at.clock.date())

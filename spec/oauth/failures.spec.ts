@@ -14,6 +14,7 @@ import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { FailingStore } from './failing-store'
 import { AS_WEB, CLIENTS, SIGNING_KEY, USERS, askToken, json, post, postJson, refresh, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
+import { assertIs, above } from '../support/until'
 
 const started = (options: Partial<AuthorizationServerOptions> = {}) =>
   startServer({ pages: { terms: false }, ...options })
@@ -122,7 +123,7 @@ describe('a directory that fails', () => {
       const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()
       const { status, headers } = page.response
       assert.deepEqual([status, headers.get('Content-Type')], [503, 'text/html; charset=utf-8'])
-      assert.ok(Number(headers.get('Retry-After')) > 0)
+      assertIs(Number(headers.get('Retry-After')), above(0))
       assert.equal(told.length, 1)
       assert.ok(told[0]?.err instanceof Error)
       assert.ok(page.text.includes(told[0].id), 'the page shows the id that onError gets')

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DirectoryBusyError, userDirectory } from '../../lib/oauth'
 import { hashSlotCount } from '../../lib/oauth/directories/hash-slots'
-import { until } from '../support/until'
+import { assertIs, atLeast, below, above, until } from '../support/until'
 import { AS_WEB, post, serverOfSuite, startServer } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
@@ -46,8 +46,8 @@ describe('a flood of 100 logins at once', () => {
       assert.match(answer.response.headers.get('retry-after') ?? '', /^[1-9]\d?$/)
       assert.match(answer.notice ?? '', /Too many people/)
     }
-    assert.ok(order.lastIndexOf(503) < order.lastIndexOf(403), 'they did not wait for the queue to drain')
-    assert.ok(tokens.length > checked.length, `${tokens.length} tokens beside ${checked.length} logins`)
+    assertIs(order.lastIndexOf(503), below(order.lastIndexOf(403)), 'they did not wait for the queue to drain')
+    assertIs(tokens.length, above(checked.length), `${tokens.length} tokens beside ${checked.length} logins`)
 
     const [before, during] = [p95(quiet), p95(tokens)]
     t.diagnostic(
@@ -88,7 +88,7 @@ describe('a flood of logins that goes on', () => {
           if (status !== 403) await sleep(250) // four times what is checked
         }
       })
-      await until(() => (seen.get(503) ?? 0) >= 100)
+      await until(() => seen.get(503) ?? 0, atLeast(100))
       const statuses: number[] = []
       for (let i = 0; i < 25; i++) statuses.push(await from(`203.0.113.${i}`, 'ada', 'analytical engine'))
       isOver = true

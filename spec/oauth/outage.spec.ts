@@ -4,7 +4,7 @@ import { type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, atLeast, until } from '../support/until'
 import { AS_WEB, askToken, json, post, serverOfSuite, startServer } from './support'
 import { UserAgent, codeForm, request, tokensFor } from './user-agent'
 
@@ -46,11 +46,11 @@ describe('an authorization server without its store fails closed', () => {
     const headers = { authorization: `Bearer ${token}` }
     assert.equal((await fetch(`${issuer}/userinfo`, { headers })).status, 503, 'it may have been revoked')
     assert.equal((await post(`${issuer}/revoke`, { token: token }, AS_WEB)).status, 503, 'not: done')
-    assert.ok(heard.length >= 4)
+    assertIs(heard.length, atLeast(4))
     assert.ok(!heard.some((err) => String(err).includes(form.code ?? '')))
 
     await wire.mend()
-    await until(async () => (await fetch(`${issuer}/userinfo`, { headers })).status === 200)
+    await until(async () => (await fetch(`${issuer}/userinfo`, { headers })).status, 200)
     assert.notEqual((await (await page.logIn()).finish()).params.get('code'), null)
     assert.equal(
       (await post(`${issuer}/token`, form, AS_WEB)).status,

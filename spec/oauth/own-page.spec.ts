@@ -18,6 +18,7 @@ import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { type Form, VERIFIER, json, post, startServer, askToken } from './support'
 import { type Page, UserAgent, request } from './user-agent'
+import { assertIs, below } from '../support/until'
 
 const ADA = 'KWC6-X7D'
 
@@ -327,7 +328,7 @@ describe('an interaction', () => {
     ]) {
       const agent = new UserAgent(origin)
       const { url } = await begin(more, agent)
-      assert.ok(kept < 17_000, `${kept}`)
+      assertIs(kept, below(17_000))
       const { uiLocales, acrValues } = (await told(agent, url)) as { uiLocales: string[]; acrValues: string[] }
       assert.ok(uiLocales.length <= 20 && acrValues.length <= 20 && uiLocales.every((tag) => tag === 'de-AT'))
     }

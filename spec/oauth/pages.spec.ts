@@ -4,6 +4,7 @@ import { type AuthorizationServerOptions, type Client, type OAuthLoginMessage, t
 import { heard } from '../support/heard'
 import { type RunningServer, json, postJson, startServer } from './support'
 import { type Page, UserAgent, request } from './user-agent'
+import { assertIs, below } from '../support/until'
 
 const URI = 'https://app.test/cb'
 const ada = { id: 'KWC6-X7D', username: 'ada' }
@@ -82,7 +83,7 @@ describe('links on the login page', () => {
       { text: 'Create an account', href: 'https://app.test/new' },
     ]
     const { text } = await page({ pages: { links } })
-    assert.ok(text.indexOf('</form>') < text.indexOf('<a href="/reset?a=1&amp;b=2">Forgot &lt;password&gt;?</a>'))
+    assertIs(text.indexOf('</form>'), below(text.indexOf('<a href="/reset?a=1&amp;b=2">Forgot &lt;password&gt;?</a>')))
     assert.ok(text.includes('<a href="https://app.test/new">Create an account</a>'))
   })
 

@@ -7,6 +7,7 @@ import { Codes } from '../../lib/oauth/records/authorizations'
 import { Records } from '../../lib/oauth/records/records'
 import { serverOfSuite } from './support'
 import { UserAgent, request } from './user-agent'
+import { assertIs, below } from '../support/until'
 
 const running = serverOfSuite()
 const page = (more = {}) => new UserAgent(running.issuer).authorize(running.issuer, request(more))
@@ -26,7 +27,7 @@ it('RFC 6749 §10.10: 20,000 codes differ in every bit and reveal neither time n
   }
   assert.equal(seen.size, 20_000)
   // Half of them, give or take eight standard deviations.
-  for (const [bit, count] of ones.entries()) assert.ok(Math.abs(count - 10_000) < 8 * 71, `bit ${bit}: ${count}`)
+  for (const [bit, count] of ones.entries()) assertIs(Math.abs(count - 10_000), below(8 * 71), `bit ${bit}: ${count}`)
 })
 
 describe('passwords', () => {
@@ -103,7 +104,7 @@ describe('text from a URL', () => {
     for (const path of ['/login', '/authorization', '/terms', '/logout', '/userinfo', '/token']) {
       for (const method of ['GET', 'POST']) {
         const { text, status } = await agent.request(`${running.issuer}${path}?${query.toString()}`, { method })
-        assert.ok(status < 500, `${method} ${path}`)
+        assertIs(status, below(500), `${method} ${path}`)
         assert.ok(!text.includes('onload'), `${method} ${path}`)
       }
     }

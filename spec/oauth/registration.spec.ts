@@ -6,6 +6,7 @@ import { type AuthorizationServerOptions, type RegistrationOptions, clientDirect
 import { manualClock } from '../../lib/testing'
 import { type RunningServer, VERIFIER, askToken, json, post, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
+import { assertIs, below } from '../support/until'
 
 const REDIRECT = 'http://localhost:3334/callback'
 const METADATA = {
@@ -56,7 +57,7 @@ describe('dynamic registration', () => {
     const { client_id, client_id_issued_at, registration_access_token, registration_client_uri, ...said } =
       await json(response)
     assert.deepEqual(said, METADATA)
-    assert.ok(Math.abs((client_id_issued_at as number) - Date.now() / 1_000) < 60)
+    assertIs(Math.abs((client_id_issued_at as number) - Date.now() / 1_000), below(60))
     assert.match(registration_access_token as string, /^[\w-]{43}$/)
     assert.equal(registration_client_uri, `${running.issuer}/register/${client_id as string}`)
     const { page, tokens } = await logIn(running, client_id)

@@ -9,6 +9,7 @@ import { type Listening, listen } from '../support/serve'
 import { type Server, startRedis } from '../support/redis'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, openServer } from './support'
 import { codeForm } from './user-agent'
+import { assertIs, atLeast } from '../support/until'
 
 const ISSUER = 'https://ident.test/oauth'
 
@@ -88,7 +89,7 @@ for (const format of ['jwt', 'opaque'] as const) {
       await wire.cut()
       const away = await ask(token)
       assert.equal(away.status, 503)
-      assert.ok(away.number('Retry-After') >= 1)
+      assertIs(away.number('Retry-After'), atLeast(1))
       await wire.mend()
       let status = 503
       while (status === 503) status = (await ask(token)).status

@@ -7,6 +7,7 @@ import { memoryOAuthStore } from '../../lib/oauth'
 import { AS_WEB, USERS, json, post, startServer, askToken } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 import { warned } from '../support/heard'
+import { assertIs, atMost } from '../support/until'
 
 /** The answers of a database: each column without a value is null. */
 const ROW = {
@@ -289,7 +290,7 @@ describe("a row of an app's own users", () => {
         const form = await codeForm(issuer, { scope: 'openid profile' })
         const tokens = await askToken(issuer, { ...form, ...asPublic }, {})
         const token = tokens.access_token
-        assert.ok(token.length <= 12_288, `${token.length}`)
+        assertIs(token.length, atMost(12_288))
         const claims = decodeJwt(token)
         assert.deepEqual(
           ['groups', 'roles'].filter((name) => name in claims),

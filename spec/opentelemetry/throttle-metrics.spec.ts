@@ -15,6 +15,7 @@ import { throttle, throttleTest } from '../../lib'
 import { adviceMetrics, authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
 import { manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { assertIs, atLeast } from '../support/until'
 
 it('throttleMetrics() counts requests by outcome, time, holds and outages, and never says who paid', async (t) => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
@@ -98,7 +99,7 @@ it('examples/grafana and docs/monitoring.md name metrics and labels that a Prome
   for (const file of ['examples/grafana/dashboard.json', 'examples/grafana/alerts.yml', 'docs/monitoring.md']) {
     const text = readFileSync(file, 'utf8')
     const words = new Set(text.match(/\btollgate_\w+/g))
-    assert.ok(words.size >= 4, [...words].join())
+    assertIs(words.size, atLeast(4), [...words].join())
     for (const word of words) {
       const ofCollector = /^(\w+?)(?:_seconds|_ratio)(_bucket)?$/.exec(word) // it adds units
       const shown = ofCollector && file.startsWith('docs/') ? `${ofCollector[1]}${ofCollector[2] ?? ''}` : word
@@ -108,7 +109,7 @@ it('examples/grafana and docs/monitoring.md name metrics and labels that a Prome
   const guide = readFileSync('docs/monitoring.md', 'utf8')
   const unitsOfCollector: Record<string, string> = { s: '_seconds', '1': '_ratio' } // "{…}" is dropped
   const types = [...body.matchAll(/^# UNIT (tollgate_\w+) (\S+)\n# TYPE \S+ (\w+)$/gm)]
-  assert.ok(types.length >= 9)
+  assertIs(types.length, atLeast(9))
   for (const [, shown = '', unit = '', type] of types) {
     const suffix = type === 'counter' ? '_total' : ''
     const base = shown.slice(0, shown.length - suffix.length)
@@ -119,7 +120,7 @@ it('examples/grafana and docs/monitoring.md name metrics and labels that a Prome
     }
   }
   const instruments = readFileSync('docs/monitoring.md', 'utf8').match(/`tollgate\.[\w.]+`/g) ?? []
-  assert.ok(instruments.length >= 10)
+  assertIs(instruments.length, atLeast(10))
   for (const instrument of instruments) {
     const shown = instrument.replaceAll('`', '').replaceAll('.', '_')
     assert.match(body, new RegExp(`\\b${shown}(_total|_count)?\\b`), instrument)

@@ -9,7 +9,7 @@ import { redisWindows } from '../../lib/inspect/redis-windows'
 import { seenProofs } from '../support/seen-proofs'
 import { redisOfSuite } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
-import { until } from '../support/until'
+import { assertIs, above, until } from '../support/until'
 
 const PAGE = readFileSync(join(process.cwd(), 'docs/redis.md'), 'utf8')
 /** The one list of rights that the page gives to a user of all stores, and that of who only reads. */
@@ -53,7 +53,7 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
     assert.deepEqual(await refused(), [])
     assert.equal(warn.mock.callCount(), 0, 'without INFO ioredis prints a line')
     const used = await called()
-    assert.ok(RIGHTS.length > 15)
+    assertIs(RIGHTS.length, above(15))
     assert.deepEqual(
       RIGHTS.filter((right) => !used.includes(right)),
       [],
@@ -67,7 +67,7 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
     const windows = await redisWindows(await user('reader', [...READER, '+select']), 'tollgate:')
     t.after(() => windows.close())
     const { windows: found, processes } = await windows.read()
-    assert.ok(found.length > 0)
+    assertIs(found.length, above(0))
     assert.equal(typeof processes, 'number')
     assert.deepEqual(await refused(), [])
     const fewer = READER.filter((right) => right !== '+zcount')
@@ -87,7 +87,7 @@ async function useThrottle(t: TestContext, url: string, admin: Redis): Promise<v
   const isCounted = async () => /cmdstat_hgetall/.test(await admin.info('commandstats'))
   await until(async () => (await throttled.usage('ada'))[0]?.degraded === false && (await isCounted()))
   await throttled.reset('ada')
-  await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+  await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
   await throttled.close()
 }
 

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../lib/redis/redis-client'
 import { type Server, startRedis } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { ready } from '../support/ready'
-import { until } from '../support/until'
+import { atLeast, including, until } from '../support/until'
 
 /** A Cluster of one node, or of two of which the first keeps the slots up to this one. */
 export async function startNodes(last = 16_383): Promise<Server[]> {
@@ -15,7 +15,7 @@ export async function startNodes(last = 16_383): Promise<Server[]> {
   await nodes[1]?.command('CLUSTER', 'ADDSLOTSRANGE', String(last + 1), '16383')
   await nodes[1]?.command('CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]?.port))
   const admin = new Redis(nodes[0]?.port as number)
-  await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
+  await until(async () => String(await admin.cluster('INFO')), including('cluster_state:ok'))
   admin.disconnect()
   return nodes
 }
@@ -58,5 +58,5 @@ export async function sharesWindows(t: TestContext, client: Given): Promise<void
   ]
   await ready(one.throttled, other.throttled)
   await one.ask('ada', 3_000)
-  await until(async () => Number((await other.throttled.usage('ada'))[0]?.spentMs) >= 3_000)
+  await until(async () => Number((await other.throttled.usage('ada'))[0]?.spentMs), atLeast(3_000))
 }

@@ -9,7 +9,7 @@ import { warned } from '../support/heard'
 import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
 import { ready } from '../support/ready'
-import { until } from '../support/until'
+import { assertIs, atLeast, above, until } from '../support/until'
 import { CLUSTER_OPTIONS, guardedServersOfSuite, sharesWindows, startNodes } from './given-client'
 import { insideOf } from '../../lib/throttle/store/store'
 
@@ -83,7 +83,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       t.after(() => throttled.close())
       await assert.rejects(throttled.ready(), says)
       const beats = beat.mock.callCount()
-      await until(() => beat.mock.callCount() > beats + 4)
+      await until(() => beat.mock.callCount(), above(beats + 4))
       assert.equal(said.filter((message) => message.includes(`:${server.port} `)).length, 1)
       const proofs = seenProofs(`redis://127.0.0.1:${server.port}`)
       t.after(() => proofs.close())
@@ -104,9 +104,9 @@ it('redisStore() connects ever more rarely to a server that turns it away', asyn
     await throttled.close()
     server.close()
   })
-  await until(() => connectedAt.length >= 4)
+  await until(() => connectedAt.length, atLeast(4))
   const [first, , , fourth] = connectedAt as [number, number, number, number]
-  assert.ok(fourth - first > 0.75 * (250 + 500 + 1_000) - 5, `${fourth - first} ms`)
+  assertIs(fourth - first, above(0.75 * (250 + 500 + 1_000) - 5))
 })
 
 describe('redisStore() given a client with options of its own', () => {
@@ -154,8 +154,8 @@ describe('redisStore() given a client whose password changes while the process r
       await admin.config('SET', 'requirepass', password)
       options.password = password
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-      await until(async () => / cmd=eval/.test(String(await admin.client('LIST')))) // a new connection, since all were cut
-      await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+      await until(async () => String(await admin.client('LIST')), / cmd=eval/) // a new connection, since all were cut
+      await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     }
     admin.disconnect()
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { databaseOfSuite, freePort } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
-import { until } from '../support/until'
+import { above, until } from '../support/until'
 
 const LIB = join(process.cwd(), 'lib')
 const own = databaseOfSuite()
@@ -97,5 +97,5 @@ it('a store that nobody uses opens no connection', async (t) => {
   await run(`${stores}; await new Promise((resolve) => setTimeout(resolve, 300))`)
   assert.equal(connections, 0)
   await run(`throttle({ store: redisStore('${to}') }); await new Promise((resolve) => setTimeout(resolve, 300))`)
-  await until(() => connections > 0) // this server would have seen one
+  await until(() => connections, above(0)) // this server would have seen one
 })

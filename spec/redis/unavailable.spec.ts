@@ -9,7 +9,7 @@ import { redisOAuthStore } from '../../lib/oauth/index'
 import { warned } from '../support/heard'
 import { seenProofs } from '../support/seen-proofs'
 import { type Server, freePort, startRedis } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, above, until } from '../support/until'
 import { addressed, parted } from '../support/addressed'
 import { insideOf } from '../../lib/throttle/store/store'
 
@@ -92,7 +92,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       assert.match(message, says)
       assert.ok(message.endsWith(addressed('TOLLGATE_DEGRADED', MEANWHILE[onOutage])), message)
       const beats = beat.mock.callCount()
-      await until(() => beat.mock.callCount() > beats + 8)
+      await until(() => beat.mock.callCount(), above(beats + 8))
       assert.equal((await rejection(throttled.ready())).message, message)
       const of = (warning: string) => warning.includes(new URL(to).host)
       assert.deepEqual(all.filter(of), [message], 'one warning per outage')
@@ -121,8 +121,8 @@ describe('throttle() over a Redis that cannot be used', () => {
     t.after(() => throttled.close())
     assert.equal(answers, 0)
     await throttled.ready()
-    assert.ok(answers > 0)
-    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    assertIs(answers, above(0))
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     await throttle().ready()
   })
 })
@@ -143,7 +143,7 @@ describe('redisStore() over a Redis that opens connections slowly', () => {
         wire.close()
       })
       await throttled.ready({ withinMs: 60_000 })
-      await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+      await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     })
 })
 

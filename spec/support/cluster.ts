@@ -65,7 +65,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<RedisC
       const alive = nodes.filter(({ admin }) => admin.status === 'ready')
       const agreed = (await Promise.all(alive.map(isWhole))).every(Boolean)
       return agreed && (await ranges()).every(([, , [, port]]) => alive.some((node) => node.port === port))
-    }, 30_000)
+    })
   await whole()
   await until(async () => (await Promise.all(replicas.map(isLinked))).every(Boolean))
 

@@ -24,7 +24,7 @@ export async function heldApi(t: TestContext, options: ThrottleOptions = {}) {
     const socket = await connected(t, port)
     const heard = asked + 1
     socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`)
-    await until(() => asked === heard)
+    await until(() => asked, heard)
     return socket
   }
   /** Asks one after the other, and returns how many run then that did not before. */

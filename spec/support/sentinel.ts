@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { type Server, startRedis, startServer } from './redis'
-import { until } from './until'
+import { including, not, until } from './until'
 
 /** A primary with a replica, and three sentinels that watch them. */
 export interface SentinelGroup {
@@ -41,7 +41,7 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
     return view.get('num-other-sentinels') === '2' && view.get('num-slaves') === '1' && view.get('flags') === 'master'
   }
   for (const sentinel of watching) await until(() => settled(sentinel))
-  await until(async () => String(await ask(second.port, 'INFO', 'replication')).includes('master_link_status:up'))
+  await until(async () => String(await ask(second.port, 'INFO', 'replication')), including('master_link_status:up'))
 
   const primary = async () => {
     const [sentinel] = watching as [Server]
@@ -61,9 +61,9 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
     async failover() {
       const old = await primary()
       all.find(({ port }) => port === old)?.signal('SIGKILL')
-      await until(async () => (await primary()) !== old)
+      await until(primary, not(old))
       const promoted = await primary()
-      await until(async () => String(await ask(promoted, 'INFO', 'replication')).includes('role:master'))
+      await until(async () => String(await ask(promoted, 'INFO', 'replication')), including('role:master'))
     },
     async stop() {
       for (const each of clients.values()) each.disconnect()

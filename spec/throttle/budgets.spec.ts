@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
 import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf, openBudgets } from './spec-budgets'
 import { SpecRequest } from './spec-request'
+import { assertIs, atLeast, atMost, below, above } from '../support/until'
 
 /** A subject comes a second after the request before. */
 async function come({ begin, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
@@ -217,7 +218,7 @@ describe('Budgets over a store', () => {
     const waits = ask(LIMIT_US, LIMIT_US, 5_000_000)
     await pass(900)
     assert.equal(waits.end, undefined)
-    assert.ok(server.reports.length <= 20, `${server.reports.length} reports`)
+    assertIs(server.reports.length, atMost(20), `${server.reports.length} reports`)
   })
 
   it('answers who asks for the figures of a subject that is at rest, however late', async () => {
@@ -304,7 +305,7 @@ describe('Budgets over a store', () => {
     const first = await begin(LIMIT_US / 2)
     first.awaitClient(now())
     await pass(300)
-    assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
+    assertIs(server.reports.at(-1)?.excused ?? 0, atLeast(TICK_MS * 1_000))
   })
 
   it('keeps the hold of a request that waits for its client, though time ahead is granted beside it', async () => {
@@ -332,12 +333,12 @@ describe('Budgets over a store', () => {
     const { own } = budgets.account('ada', now())
     for (let i = 0; i < 3; i++) await settle(TICK_MS)
     const told = server.reports.at(-1)?.excused ?? 0
-    assert.ok(told >= capUs / 8, `${told} µs were told`)
+    assertIs(told, atLeast(capUs / 8), `${told} µs were told`)
     server.isDown = true // nothing more is heard of the others
     await pass(1_000)
     budgets.account('ada', now())
     const most = told + (capUs - told) / 4
-    assert.ok(own.at(now()).excusedUs <= most + 30_000, `${own.at(now()).excusedUs} µs, share ${most}`)
+    assertIs(own.at(now()).excusedUs, atMost(most + 30_000), `${own.at(now()).excusedUs} µs, share ${most}`)
   })
 
   it('excuses no waits for clients once other processes have excused the cap', async () => {
@@ -347,7 +348,7 @@ describe('Budgets over a store', () => {
     const asked = await begin(1_000, LIMIT_US, 0, capUs)
     asked.awaitClient(now())
     await pass(300)
-    assert.ok(budgets.account('ada', now()).own.at(now()).excusedUs < 10_000)
+    assertIs(budgets.account('ada', now()).own.at(now()).excusedUs, below(10_000))
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
@@ -438,8 +439,8 @@ describe('Budgets over a store', () => {
     server.aheadUs = -10 * WINDOW_US
     for (let ms = 0; ms < 1_000; ms += 50) await settle(50) // a heartbeat
     await begin(1_000)
-    assert.ok(budgets.account('ada', now()).number < number)
-    assert.ok(budgets.account('ada', now()).endsInUs(now()) <= WINDOW_US)
+    assertIs(budgets.account('ada', now()).number, below(number))
+    assertIs(budgets.account('ada', now()).endsInUs(now()), atMost(WINDOW_US))
   })
 
   it('stays in the window that it has entered where the clock of the server is set back by less', async () => {
@@ -501,7 +502,7 @@ describe('Budgets over a store, in the window that follows', () => {
     const t = budgetsOf()
     await t.nearEnd(-2_500)
     for (let i = 0; i < 2; i++) await come(t, 1_000)
-    assert.ok(t.budgets.account('ada', t.now()).grant.us > 0)
+    assertIs(t.budgets.account('ada', t.now()).grant.us, above(0))
     await t.nearEnd(100)
     assert.equal(t.ask(1_000).end, undefined)
   })
@@ -525,7 +526,7 @@ describe('Budgets over a store, in the window that follows', () => {
     await begin(LIMIT_US / 2)
     await nearEnd(5)
     await pass(150)
-    assert.ok((other({}).figures?.held ?? 0) > LIMIT_US / 4)
+    assertIs(other({}).figures?.held ?? 0, above(LIMIT_US / 4))
   })
 })
 
@@ -575,7 +576,7 @@ describe('Budgets when a request ends, or its client has gone', () => {
     await nearEnd(-WINDOW_US / 1_000 + 3_000)
     hold.finish(now())
     await nearEnd(10)
-    assert.ok(budgets.account('ada', now()).past.strain > 200)
+    assertIs(budgets.account('ada', now()).past.strain, above(200))
   })
 })
 
@@ -635,7 +636,8 @@ describe('Budgets whose store does not answer', () => {
       }
       assert.equal(asked.end, 'outage')
       const used = budgets.account('ada', now()).usedUs(now())
-      assert.ok(used >= LIMIT_US / 4 && used < LIMIT_US / 4 + 100_000, `${used}`)
+      assertIs(used, atLeast(LIMIT_US / 4))
+      assertIs(used, below(LIMIT_US / 4 + 100_000))
     })
 
   it('reports time that was charged meanwhile when the store answers again', async () => {

@@ -10,7 +10,7 @@ import { type Answer, serve } from '../support/serve'
 import { type RedisCluster, startCluster } from '../support/cluster'
 import { type Server, startRedis } from '../support/redis'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel'
-import { until } from '../support/until'
+import { assertIs, atLeast, below, between, above, until } from '../support/until'
 
 let redis: Server
 let client: Redis
@@ -80,7 +80,7 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const left = async () => (await throttled.usage('ada'))[0]?.endsInMs as number
       const end = async () => (await left()) + performance.now()
       for (;;) {
-        await until(async () => (await left()) > 1_000)
+        await until(left, above(1_000))
         const before = await end()
         await fn()
         if (Math.abs((await end()) - before) < 600) return
@@ -116,13 +116,13 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const { get, running } = await api(t, { windowMs: DAY, wait: false })
       const answers: number[] = []
       const all = Array.from({ length: 30 }, () => get('/wait').then(({ status }) => answers.push(status)))
-      await until(() => running.length + answers.length === 30)
+      await until(() => running.length + answers.length, 30)
       assert.equal(running.length, 3, 'three seconds each, of ten')
       running.splice(0).forEach((end) => end())
       await Promise.all(all)
       assert.equal(answers.filter((status) => status === 200).length, 3)
       const again = get('/wait')
-      await until(() => running.length === 1)
+      await until(() => running.length, 1, { answer: again })
       running[0]?.()
       assert.equal((await again).status, 200)
     })
@@ -132,7 +132,7 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const all = Array.from({ length: 12 }, () => get('/wait').then(({ status }) => status))
       let isOver = false
       const answered = Promise.all(all).finally(() => (isOver = true))
-      await until(() => running.length === 3)
+      await until(() => running.length, 3)
       await until(() => (running.shift()?.(), isOver))
       assert.deepEqual(await answered, Array<number>(12).fill(200))
     })
@@ -150,10 +150,10 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
     it('adds up what several processes charge, and each of them refuses when it is too much', async (t) => {
       const [one, other] = await two(t)
       assert.equal((await one.charge(6_000)).status, 200)
-      await until(async () => (await other.spentMs()) >= 6_000)
+      await until(() => other.spentMs(), atLeast(6_000))
       assert.equal((await other.charge(4_001)).status, 200)
       assert.equal((await other.charge(0)).status, 429)
-      await until(async () => (await one.charge(0)).status === 429)
+      await until(async () => (await one.charge(0)).status, 429)
       one.as('bob')
       assert.equal((await one.charge(0)).status, 200)
     })
@@ -162,7 +162,7 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const apis = await processes(t, 8, { limitMs: 10 * DAY })
       await Promise.all(apis.flatMap(({ charge }) => Array.from({ length: 20 }, () => charge(HOUR / 2))))
       for (const { spentMs } of apis) {
-        await until(async () => (await spentMs()) >= 80 * HOUR)
+        await until(spentMs, atLeast(80 * HOUR))
         assert.equal(Math.floor((await spentMs()) / HOUR), 80)
       }
     })
@@ -177,7 +177,7 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       ]
       for (let i = 0; i < 20; i++) for (const { charge } of [one, other]) await charge(HOUR / 2)
       await Promise.all(late)
-      await until(async () => (await other.spentMs()) >= 20 * HOUR)
+      await until(() => other.spentMs(), atLeast(20 * HOUR))
       assert.equal(Math.floor((await other.spentMs()) / HOUR), 20)
     })
 
@@ -198,19 +198,19 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const asked = Array.from({ length: 40 }, async (_, i) => {
         statuses.push((await (apis[i % 2] as Api).get('/wait')).status)
       })
-      await until(() => running().length + statuses.length === 40)
-      assert.ok(running().length >= 1 && running().length <= 3, `${running().length} of three seconds each, of ten`)
+      await until(() => running().length + statuses.length, 40)
+      assertIs(running().length, between(1, 3), `${running().length} of three seconds each, of ten`)
       assert.ok(statuses.every((status) => status === 429))
       for (const end of running()) end()
       await Promise.all(asked)
-      await until(async () => (await apis[0]?.charge(0))?.status === 200)
+      await until(async () => (await apis[0]?.charge(0))?.status, 200)
     })
 
     it('forgets a window at its end in all processes, by Retry-After', async (t) => {
       const [one, other] = await two(t, { windowMs: 1_200 })
       let refused: Answer
       do {
-        await until(async () => (await one.charge(10_001)).status === 200)
+        await until(async () => (await one.charge(10_001)).status, 200)
         refused = await one.charge(0)
       } while (refused.status !== 429) // the window ended in between
       await sleep(refused.number('Retry-After') * 1_000)
@@ -223,20 +223,20 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const [one, other] = [await open(), await open()]
       await one.charge(7_000)
       await one.throttled.close()
-      for (const { spentMs } of [other, await open()]) await until(async () => (await spentMs()) >= 7_000)
+      for (const { spentMs } of [other, await open()]) await until(spentMs, atLeast(7_000))
     })
 
     for (const options of [{}, { wait: false }] as const)
       it(`reset() gives a window back to a process that refuses from memory: ${JSON.stringify(options)}`, async (t) => {
         const [one, other] = await two(t, options)
-        await until(async () => (await one.charge(10_001)).status === 200) // only who is admitted is charged
-        await until(async () => (await one.charge(0)).status === 429)
+        await until(async () => (await one.charge(10_001)).status, 200) // only who is admitted is charged
+        await until(async () => (await one.charge(0)).status, 429)
         for (let i = 0; i < 20; i++) assert.equal((await one.charge(0)).status, 429)
-        await until(async () => (await other.charge(0)).status === 429)
+        await until(async () => (await other.charge(0)).status, 429)
         await other.throttled.reset('ada')
         assert.equal((await other.charge(0)).status, 200)
-        await until(async () => (await one.charge(0)).status === 200)
-        assert.ok((await one.spentMs()) < 5_000)
+        await until(async () => (await one.charge(0)).status, 200)
+        assertIs(await one.spentMs(), below(5_000))
       })
   })
 }
@@ -250,7 +250,7 @@ contract('a Cluster', (prefix) => redisStore(byCluster, { prefix }))
 describe('redisStore()', () => {
   it('leaves only keys that expire, and nothing in them of the subject', async () => {
     const keys = await client.keys('*')
-    assert.ok(keys.length > 10, `${keys.length} keys`)
+    assertIs(keys.length, above(10), `${keys.length} keys`)
     for (const key of keys) {
       assert.notEqual(await client.pttl(key), -1, key) // -2: it has expired since
       assert.match(
@@ -281,7 +281,7 @@ describe('redisStore()', () => {
     }
     assert.equal(await living(0), 3)
     await stores[2]?.close()
-    await until(async () => (await living(0)) + (await living(1)) === 4) // who is silent for three seconds counts no more
+    await until(async () => (await living(0)) + (await living(1)), 4) // who is silent for three seconds counts no more
     assert.ok(
       times.every((time, i) => Number.isSafeInteger(time) && time >= (times[i - 1] ?? 0)),
       times.join(),

@@ -15,7 +15,7 @@ import { manualClock } from '../../lib/testing'
 import { heard } from '../support/heard'
 import { serve, type Answer } from '../support/serve'
 import { freePort, startRedis } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, atMost, above, until } from '../support/until'
 
 async function api(options: Partial<ThrottleOptions> = {}) {
   const clock = manualClock(Date.UTC(2026, 0, 1))
@@ -93,7 +93,7 @@ describe('node:diagnostics_channel', () => {
     const get = await api()
     await Promise.all(Array.from({ length: 40 }, (_, i) => get(i % 3 ? '/work' : '/nowhere')))
     const sum = (messages: { holdMs: number }[]) => messages.reduce((total, { holdMs }) => total + holdMs, 0)
-    assert.ok(sum(admitted) > 0)
+    assertIs(sum(admitted), above(0))
     assert.equal(sum(charged), sum(admitted))
   })
 })
@@ -150,7 +150,7 @@ describe('throttle({ dryRun: true })', () => {
     await get('/charge/4000')
     const refused = await get('/charge/1')
     assert.equal(refused.status, 429)
-    assert.ok(refused.number('Retry-After') <= 10, 'the dry run would have it be a day')
+    assertIs(refused.number('Retry-After'), atMost(10), 'the dry run would have it be a day')
   })
 
   it('aborts no signal', async () => {
@@ -196,7 +196,7 @@ describe('throttle({ dryRun: true })', () => {
         [1, 2].map(async () => {
           const throttled = throttle({ ...DRY, wait, store: redisStore(`redis://127.0.0.1:${server.port}`) })
           t.after(() => throttled.close())
-          await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+          await until(async () => (await throttled.usage('nobody'))[0]?.degraded, false)
           return { throttled, get: await charging((app) => app.use(throttled)) }
         }),
       )
@@ -204,7 +204,7 @@ describe('throttle({ dryRun: true })', () => {
       await one.get('/charge/1500')
       await one.throttled.flush()
       assert.equal((await two.get('/charge/1')).status, 200)
-      await until(() => told.length > 0)
+      await until(() => told.length, above(0))
       assert.deepEqual([told[0]?.dryRun, told[0]?.status, told[0]?.reason], [true, 429, 'spent'])
     })
   }

@@ -7,6 +7,7 @@ import { manualClock } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/budget/subjects'
 import { Budgets } from '../../lib/throttle/budgets'
 import { SpecRequest } from './spec-request'
+import { assertIs, atMost, above } from '../support/until'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -58,7 +59,8 @@ describe('a quarter of a million subjects in memory', () => {
     }
     clock.advance(5_000)
     const each = (heap() - before) / SUBJECTS
-    assert.ok(each > 20 && each <= MOST_BYTES, `${each.toFixed(0)} bytes a subject`)
+    assertIs(each, above(20), `${each.toFixed(0)} bytes a subject`)
+    assertIs(each, atMost(MOST_BYTES), `${each.toFixed(0)} bytes a subject`)
     assert.equal(request('throttled', 1), false)
     assert.equal(budgets.account(address(77)).usedUs(clock.now() * 1_000), 1_000)
   })
@@ -85,6 +87,6 @@ describe('Budgets.payer()', () => {
     for (let i = 0; i < 5_000; i++) place(`e${i}`, `${1 + (i >> 8)}.${i & 255}.0.1`)
     assert.equal(place('f', '200.1.1.1'), 'network:*')
     assert.equal(place('f', '1.17.1.1'), 'network:1.17.0.0/16')
-    assert.ok(budgets.subjects <= 3 + 4_096 + 1, `${budgets.subjects} subjects`)
+    assertIs(budgets.subjects, atMost(3 + 4_096 + 1), `${budgets.subjects} subjects`)
   })
 })

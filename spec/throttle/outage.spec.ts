@@ -15,7 +15,7 @@ import { type Answer, serve } from '../support/serve'
 import { heard } from '../support/heard'
 import { missedDeadline } from '../support/missed-deadline'
 import { type Server, freePort, startRedis } from '../support/redis'
-import { until } from '../support/until'
+import { assertIs, atLeast, below, including, above, until } from '../support/until'
 import { insideOf } from '../../lib/throttle/store/store'
 
 async function api(
@@ -66,13 +66,13 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal(await a.degraded(), true)
     assert.equal(a.commands(), commands, 'nobody waits for a store that is known to be down')
     await assert.rejects(a.throttled.reset('ada'), /^StoreDownError: reset\(\): the store does not answer/)
-    assert.ok((await a.spent()) > 10_000, 'nothing was reset')
+    assertIs(await a.spent(), above(10_000), 'nothing was reset')
 
     await start('--port', String(port))
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     const b = await api(t, port)
-    await until(async () => !(await b.degraded()))
-    await until(async () => (await b.spent()) >= 10_001)
+    await until(() => b.degraded(), false)
+    await until(() => b.spent(), atLeast(10_001))
     assert.equal((await b.charge(0)).status, 429)
   })
 
@@ -81,56 +81,56 @@ describe('throttle() while Redis does not answer', () => {
     const wire = await startProxy(t, redis.port)
     wire.delay(22)
     const [far, near] = [await api(t, wire.port), await api(t, redis.port)]
-    await until(async () => !(await far.degraded()) && !(await near.degraded()))
+    await until(() => Promise.all([far.degraded(), near.degraded()]), [false, false])
     await far.charge(6_000)
-    await until(async () => (await near.spent()) >= 6_000)
+    await until(() => near.spent(), atLeast(6_000))
   })
 
   it('goes on by what it knows where Redis dies, and heals a Redis that comes back empty', async (t) => {
     const port = await freePort()
     const first = await startRedis('--port', String(port))
     const [a, b] = [await api(t, port), await api(t, port)]
-    await until(async () => !(await a.degraded()) && !(await b.degraded()))
+    await until(() => Promise.all([a.degraded(), b.degraded()]), [false, false])
     await a.charge(3_000)
     await b.charge(4_000)
-    await until(async () => (await a.spent()) >= 7_000 && (await b.spent()) >= 7_000)
+    await until(async () => Math.min(await a.spent(), await b.spent()), atLeast(7_000))
     await first.stop()
-    await until(async () => (await a.degraded()) && (await b.degraded()))
+    await until(() => Promise.all([a.degraded(), b.degraded()]), [true, true])
     assert.equal((await a.charge(2_000)).status, 200)
-    assert.ok((await a.spent()) >= 9_000, "the others' last known figures count")
+    assertIs(await a.spent(), atLeast(9_000), "the others' last known figures count")
     assert.equal((await b.charge(0)).status, 200, 'b does not know yet')
 
     await start('--port', String(port))
-    await until(async () => !(await a.degraded()) && !(await b.degraded()))
-    await until(async () => (await a.spent()) >= 9_000 && (await b.spent()) >= 9_000)
-    assert.ok((await a.spent()) < 10_000, 'nothing is charged twice')
+    await until(() => Promise.all([a.degraded(), b.degraded()]), [false, false])
+    await until(async () => Math.min(await a.spent(), await b.spent()), atLeast(9_000))
+    assertIs(await a.spent(), below(10_000), 'nothing is charged twice')
     assert.equal((await a.charge(1_001)).status, 200)
-    await until(async () => (await b.spent()) >= 10_001)
+    await until(() => b.spent(), atLeast(10_001))
     assert.equal((await b.charge(0)).status, 429)
   })
 
   it('heals what FLUSHALL took away', async (t) => {
     const redis = await start()
     const [a, b] = [await api(t, redis.port), await api(t, redis.port)]
-    await until(async () => !(await a.degraded()) && !(await b.degraded()))
+    await until(() => Promise.all([a.degraded(), b.degraded()]), [false, false])
     await a.charge(3_000)
     await b.charge(4_000)
     await redis.command('FLUSHALL')
     const spent = () => Promise.all([a.spent(), b.spent()]) // each process tells what is at rest when it is asked about
     await until(async () => (await spent()).every((ms) => ms >= 7_000))
-    assert.ok((await a.spent()) < 10_000)
+    assertIs(await a.spent(), below(10_000))
   })
 
   it('survives SCRIPT FLUSH without a word', async (t) => {
     const redis = await start()
     const told = heard<StoreMessage>(t, 'degraded')
     const a = await api(t, redis.port, {}, askingStore)
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     await a.charge(1_000)
     await redis.command('SCRIPT', 'FLUSH')
     assert.equal((await a.charge(1_000)).status, 200)
-    await until(async () => !(await a.degraded()))
-    assert.ok((await a.spent()) >= 2_000)
+    await until(() => a.degraded(), false)
+    assertIs(await a.spent(), atLeast(2_000))
     assert.ok(told.every(({ cause }) => missedDeadline(cause)))
   })
 
@@ -143,11 +143,11 @@ describe('throttle() while Redis does not answer', () => {
       const answer = await a.charge(1)
       assert.equal(answer.status, 503)
       assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-      assert.ok(answer.number('X-PROCESSING-TIME') >= 0)
+      assertIs(answer.number('X-PROCESSING-TIME'), atLeast(0))
     }
     assert.equal(a.commands(), commands)
     await start('--port', String(port))
-    await until(async () => (await a.charge(1)).status === 200)
+    await until(async () => (await a.charge(1)).status, 200)
   })
 
   for (const options of [{}, { wait: false as const }])
@@ -162,27 +162,27 @@ describe('throttle() while Redis does not answer', () => {
   it('waits no longer than its deadline for a Redis that hangs', async (t) => {
     const redis = await start()
     const a = await api(t, redis.port, {}, askingStore)
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     await a.charge(6_000)
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     redis.signal('SIGSTOP')
     const commands = a.commands()
     assert.equal((await a.charge(4_001)).status, 200, 'decided while Redis hangs')
-    assert.ok(a.commands() > commands, 'it asked')
+    assertIs(a.commands(), above(commands), 'it asked')
     await until(() => a.degraded())
     const asked = a.commands()
     assert.equal((await a.charge(0)).status, 429)
     assert.equal(a.commands(), asked, 'the next did not wait')
     redis.signal('SIGCONT')
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     assert.equal((await a.charge(0)).status, 429)
-    assert.ok((await a.spent()) < 14_000)
+    assertIs(await a.spent(), below(14_000))
   })
 
   it('resets once a Redis that missed a deadline answers again', async (t) => {
     const redis = await start()
     const a = await api(t, redis.port)
-    await until(async () => !(await a.degraded()))
+    await until(() => a.degraded(), false)
     await a.charge(10_001)
     redis.signal('SIGSTOP')
     const reset = a.throttled.reset('ada')
@@ -191,7 +191,7 @@ describe('throttle() while Redis does not answer', () => {
     redis.signal('SIGCONT')
     await reset
     assert.equal((await a.charge(0)).status, 200)
-    assert.ok((await a.spent()) < 5_000)
+    assertIs(await a.spent(), below(5_000))
   })
 
   it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
@@ -215,17 +215,17 @@ describe('throttle() while Redis does not answer', () => {
     const { get } = await serve(app)
     t.after(() => throttled.close())
     const degraded = async () => (await throttled.usage('ada'))[0]?.degraded === true
-    await until(async () => !(await degraded()))
+    await until(degraded, false)
     redis.signal('SIGSTOP')
     answer = () => {}
     const waiting = get('/')
-    await until(() => answer.toString().includes('408'))
+    await until(() => answer.toString(), including('408'))
     answer()
     assert.equal((await waiting).status, 408)
     await until(degraded) // the deadline is over, and the request was decided about
     assert.equal(handled, 0)
     redis.signal('SIGCONT')
-    await until(async () => !(await degraded()))
+    await until(degraded, false)
     assert.equal((await throttled.usage('ada'))[0]?.spentMs, 0)
     assert.equal((await get('/')).status, 200)
     assert.equal(handled, 1)
@@ -247,13 +247,13 @@ describe('throttle() while Redis does not answer', () => {
     app.get('/', (_req, res) => void res.end())
     const { get, url } = await serve(app)
     t.after(() => throttled.close())
-    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     await get('/')
-    await until(() => seen.length > 0)
-    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    await until(() => seen.length, above(0))
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded, false)
     await redis.command('CLIENT', 'PAUSE', '1000', 'ALL')
     await assert.rejects(fetch(url, { signal: AbortSignal.timeout(20) }))
-    await until(() => seen.length > 1)
+    await until(() => seen.length, above(1))
     assert.deepEqual(seen, ['ada', undefined])
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Overload } from '../../lib/throttle/overload'
 import { Random } from './simulation/random'
+import { assertIs, atLeast, atMost, above } from '../support/until'
 
 /** Handlers block the event loop for so long: 200 requests a second are its capacity. A refusal takes some time, too. */
 const WORK_MS = 5
@@ -91,10 +92,10 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
   it('answers equal users in proportion from the second second on, at three times the capacity', () => {
     for (const seed of SEEDS) {
       const outcomes = run(users('user', 50, 3 * PER_SEC), 15_000, 0, seed)
-      assert.ok(goodput(outcomes, 1_000, 15_000) >= 0.85, `seed ${seed}: ${goodput(outcomes, 1_000, 15_000)}`)
+      assertIs(goodput(outcomes, 1_000, 15_000), atLeast(0.85), `seed ${seed}: ${goodput(outcomes, 1_000, 15_000)}`)
       for (let s = 1; s < 15; s++) {
         const answered = goodput(outcomes, s * 1_000, (s + 1) * 1_000)
-        assert.ok(answered >= 0.6, `seed ${seed}, second ${s}: ${answered}`)
+        assertIs(answered, atLeast(0.6), `seed ${seed}, second ${s}: ${answered}`)
       }
     }
   })
@@ -106,12 +107,12 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
       const outcomes = run(askers, 20_000, 0, seed)
       const light = outcomes.filter(({ subject }) => subject.startsWith('light'))
       const answered = light.filter((outcome) => !outcome.isRefused).map(({ tookMs }) => tookMs)
-      assert.ok(quantile(answered, 0.99) <= 600, `seed ${seed}: p99 ${quantile(answered, 0.99)} ms`)
-      assert.ok(quantile(outcomes.map(({ tookMs }) => tookMs), 0.95) <= 250, `seed ${seed}`) // prettier-ignore
-      assert.ok(goodput(outcomes, 0, 20_000) >= 0.8, `seed ${seed}: ${goodput(outcomes, 0, 20_000)}`)
+      assertIs(quantile(answered, 0.99), atMost(600), `seed ${seed}: p99 ${quantile(answered, 0.99)} ms`)
+      assertIs(quantile(outcomes.map(({ tookMs }) => tookMs), 0.95), atMost(250), `seed ${seed}`) // prettier-ignore
+      assertIs(goodput(outcomes, 0, 20_000), atLeast(0.8), `seed ${seed}: ${goodput(outcomes, 0, 20_000)}`)
       refused.push(...light)
     }
-    assert.ok(part(refused, isRefused) <= 0.03, `${part(refused, isRefused)}`)
+    assertIs(part(refused, isRefused), atMost(0.03))
   })
 
   it('refuses nobody half a second after the load has ended', () => {
@@ -119,7 +120,7 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
       for (const askers of [users('user', 50, 3 * PER_SEC), users('heavy', 2, 10 * PER_SEC)]) {
         const outcomes = run(askers, 5_000, 5_000, seed)
         const afterwards = outcomes.filter(({ atMs }) => atMs >= 5_600)
-        assert.ok(afterwards.length > 20)
+        assertIs(afterwards.length, above(20))
         assert.equal(part(afterwards, isRefused), 0, `seed ${seed}`)
       }
   })
@@ -127,7 +128,7 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
   it('answers something at ten times the capacity', () => {
     for (const seed of SEEDS) {
       const answered = goodput(run(users('user', 50, 10 * PER_SEC), 5_000, 0, seed), 1_000, 5_000)
-      assert.ok(answered > 0.2, `seed ${seed}: ${answered}`)
+      assertIs(answered, above(0.2), `seed ${seed}: ${answered}`)
     }
   })
 
@@ -149,8 +150,8 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
       ]
       const outcomes = run(askers, 10_000, 0, 1)
       const of = (who: string) => part(outcomes.filter(({ subject }) => subject.startsWith(who)), isRefused) // prettier-ignore
-      assert.ok(of('light') <= 0.03, `light ${of('light')}`)
-      assert.ok(of('address') >= of('heavy') - 0.1, `guests ${of('address')}, heavy users ${of('heavy')}`)
+      assertIs(of('light'), atMost(0.03), `light ${of('light')}`)
+      assertIs(of('address'), atLeast(of('heavy') - 0.1), `guests ${of('address')}, heavy users ${of('heavy')}`)
     })
   }
 })

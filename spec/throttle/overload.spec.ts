@@ -14,7 +14,7 @@ import { blockableClock } from '../support/blockable-clock'
 import { heard, warned } from '../support/heard'
 import { databaseOfSuite } from '../support/redis'
 import { serve } from '../support/serve'
-import { until } from '../support/until'
+import { assertIs, above, until } from '../support/until'
 
 const LIMIT_MS = 1_000
 
@@ -61,10 +61,10 @@ describe('throttle({ overload }) while the event loop is late', () => {
     assert.equal(await refusedOf(60, () => ask('heavy')), 0)
     await ask('light')
     for (let n = 0; n < 3; n++) late(200 + 100 * n)
-    assert.ok((await refusedOf(20, () => ask('heavy'))) > 12)
+    assertIs(await refusedOf(20, () => ask('heavy')), above(12))
     assert.equal(await refusedOf(2, () => ask('light')), 0)
     let refused = await ask('heavy')
-    await until(async () => (refused = await ask('heavy')).status === 503)
+    await until(async () => (refused = await ask('heavy')).status, 503)
     assert.ok([1, 2, 3].includes(refused.number('Retry-After')))
     assert.deepEqual([refused.number('X-THROTTLE-MILLIS-USED'), refused.number('X-THROTTLE-MILLIS-LEFT')], [900, 100])
     for (let n = 0; n < 2; n++) calm()
@@ -112,7 +112,7 @@ describe('throttle({ overload }) while the event loop is late', () => {
     t.after(() => Promise.all([second.close(), throttled.close()]))
     await refusedOf(60, () => ask('heavy'))
     for (let n = 0; n < 4; n++) late(200 + 100 * n)
-    assert.ok((await refusedOf(20, () => get('/'))) > 12)
+    assertIs(await refusedOf(20, () => get('/')), above(12))
   })
 
   it('takes a process that was stopped for hours for no longer overload than a moment', async (t) => {
@@ -199,7 +199,7 @@ describe('throttle({ overload, store: redisStore() })', () => {
   it('says so to whoever reads the windows', async (t) => {
     const store = redisStore(database.url)
     const { ask } = await api(t, { store, overload: { isOverloaded: () => true }, clock: undefined })
-    await until(async () => (await ask('heavy')).status === 503)
+    await until(async () => (await ask('heavy')).status, 503)
     const published = await redisWindows(database.url, 'tollgate:')
     t.after(() => published.close())
     await until(async () =>

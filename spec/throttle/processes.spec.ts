@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sign } from 'jsonwebtoken'
 import { redisOfSuite } from '../support/redis'
 import { heldBy } from '../chaos/shared-total'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, above, until } from '../support/until'
 import { type Child, startApi } from './processes/child'
 import { get, listen } from '../support/serve'
 import { spawnProgram } from '../support/typescript'
@@ -18,7 +18,7 @@ const TOLERANCE_MS = 100
 
 /** Waits until each shares its windows with the others. */
 async function allShare(children: readonly Child[]): Promise<void> {
-  for (const child of children) await until(async () => !(await child.usage('nobody')).degraded)
+  for (const child of children) await until(async () => (await child.usage('nobody')).degraded, false)
 }
 
 describe('throttle() in several processes over one Redis', () => {
@@ -41,7 +41,7 @@ describe('throttle() in several processes over one Redis', () => {
       for (let i = 0; i < 5; i++) assert.equal((await b.get('/throttled', user)).status, 200)
       assert.equal((await a.get('/throttled?processingTime=10001', user)).status, 200)
       const charged = performance.now()
-      await until(async () => (await b.get('/throttled', user)).status === 429)
+      await until(async () => (await b.get('/throttled', user)).status, 429)
       t.diagnostic(`refused ${Math.round(performance.now() - charged)} ms after`)
       assert.equal((await a.get('/throttled', user)).status, 429)
     }
@@ -61,9 +61,9 @@ describe('throttle() in several processes over one Redis', () => {
       sign({ sub, client_id }, bearer.secret, { issuer: bearer.issuer, audience: bearer.audience, expiresIn: 600 })
     const [phone, desk, other] = [token('ada', 'phone'), token('ada', 'desk'), token('bob', 'phone')]
     assert.equal((await a.getAs('/throttled?processingTime=6000', phone)).status, 200)
-    await until(async () => (await b.getAs('/throttled', desk)).number('X-THROTTLE-MILLIS-USED') >= 6_000)
+    await until(async () => (await b.getAs('/throttled', desk)).number('X-THROTTLE-MILLIS-USED'), atLeast(6_000))
     assert.equal((await b.getAs('/throttled?processingTime=4001', desk)).status, 200)
-    await until(async () => (await a.getAs('/throttled', phone)).status === 429)
+    await until(async () => (await a.getAs('/throttled', phone)).status, 429)
     assert.equal((await b.getAs('/throttled', desk)).status, 429)
     for (const child of [a, b]) assert.equal((await child.getAs('/throttled', other)).status, 200)
   })
@@ -84,16 +84,16 @@ describe('throttle() in several processes over one Redis', () => {
       ['ada', 10],
       ['bob', 4],
     ] as const) {
-      await until(() => told('charged', user).length === requests)
+      await until(() => told('charged', user).length, requests)
       const [took, charged] = (['worked', 'charged'] as const).map((what) =>
         told(what, user).reduce((sum, ms) => sum + ms, 0),
       ) as [number, number]
-      assert.ok(charged >= 0.5 * took, `${user}: worked ${took}, charged ${charged}`) // all but a busy machine's stalls
+      assertIs(charged, atLeast(0.5 * took), `${user}: worked ${took}, charged ${charged}`) // all but a busy machine's stalls
       for (const child of [a, b]) {
-        await until(async () => (await child.usage(user)).spentMs >= charged - TOLERANCE_MS)
+        await until(async () => (await child.usage(user)).spentMs, atLeast(charged - TOLERANCE_MS))
         const { spentMs } = await child.usage(user)
         // a handler is charged a little more than it measures itself: it runs inside the meter
-        assert.ok(spentMs <= 1.5 * took, `${user}: worked ${took}, charged ${spentMs}`)
+        assertIs(spentMs, atMost(1.5 * took), `${user}: worked ${took}, charged ${spentMs}`)
       }
     }
   })
@@ -101,11 +101,11 @@ describe('throttle() in several processes over one Redis', () => {
   it('keeps what a killed process has published, under keys that expire', async (t) => {
     const [a, b] = await processes(t, 2)
     await a.get('/throttled?processingTime=6000', 'eve')
-    await until(async () => (await b.usage('eve')).spentMs >= 6_000)
+    await until(async () => (await b.usage('eve')).spentMs, atLeast(6_000))
     await a.kill('SIGKILL')
     assert.equal((await b.get('/throttled?processingTime=4001', 'eve')).status, 200)
     assert.equal((await b.get('/throttled', 'eve')).status, 429)
-    for (const key of await own.redis.keys('*')) assert.ok((await own.redis.pttl(key)) > 0, key)
+    for (const key of await own.redis.keys('*')) assertIs(await own.redis.pttl(key), above(0), key)
   })
 
   it('publishes everything when it is closed on SIGTERM, and keeps nothing set aside', async (t) => {
@@ -115,12 +115,12 @@ describe('throttle() in several processes over one Redis', () => {
     await a.get('/work/5', 'kim')
     await a.kill('SIGTERM')
     let left = { spentMs: 0, degraded: true }
-    await until(async () => !(left = await b.usage('kim')).degraded)
+    await until(async () => (left = await b.usage('kim')).degraded, false)
     const last = Number(a.lines.findLast((line) => line.startsWith('charged '))?.split(' ')[2])
     const [leftUs, usedUs] = [left.spentMs, spentMs + last].map((ms) => Math.round(ms * 1_000)) as [number, number] // whole, as charged
     assert.ok(last > 0 && leftUs >= usedUs, JSON.stringify({ spentMs, left, a: a.lines, b: b.lines }))
     const keys = await own.redis.keys('tollgate:w4:{*')
-    assert.ok(keys.length > 0)
+    assertIs(keys.length, above(0))
     for (const key of keys) {
       const fields = await own.redis.hgetallBuffer(key)
       for (const [hold, running] of heldBy(fields)) assert.deepEqual([hold, running], [0, 0], JSON.stringify(fields))
@@ -175,7 +175,8 @@ describe('throttle({ concurrency: 4 }) in four processes over one Redis', () => 
     t.diagnostic(`${Math.round(performance.now() - begin)} ms, ${count.most} at once`)
     assert.deepEqual([...new Set(statuses)], [200])
     assert.equal(count.all, REQUESTS)
-    assert.ok(count.most > 1 && count.most <= 4, `${count.most} at once`)
+    assertIs(count.most, above(1), `${count.most} at once`)
+    assertIs(count.most, atMost(4), `${count.most} at once`)
     for (const { said } of processes) assert.deepEqual(said('began '), said('asked '))
   })
 })

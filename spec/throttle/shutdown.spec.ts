@@ -10,7 +10,7 @@ import { redisOfSuite } from '../support/redis'
 import { serve } from '../support/serve'
 import { spawnProgram } from '../support/typescript'
 import { ready } from '../support/ready'
-import { until } from '../support/until'
+import { assertIs, atLeast, below, until } from '../support/until'
 import { LONG_WINDOW_MS, chargedMs, heldBy, openWindowKey } from '../chaos/shared-total'
 import { cutWire } from '../support/cut-wire'
 import { throttledApp } from '../support/throttled-app'
@@ -48,9 +48,9 @@ describe('lines for SIGTERM in README', () => {
     const answers = Array.from({ length: 4 }, () => ask('/until-told', 'ada'))
     const kept = ask('/until-told', 'bea', agent)
     await until(() => times('came') === 5 && times('runs') >= 3)
-    assert.ok(times('runs') < 5, 'some wait')
+    assertIs(times('runs'), below(5), 'some wait')
     child.kill('SIGTERM')
-    await until(() => times('told') === 1)
+    await until(() => times('told'), 1)
     const [first, again] = [await kept, ask('/', 'bea', agent)]
     first.resume()
     assert.deepEqual([first.statusCode, first.headers.connection], [200, 'keep-alive'])
@@ -79,7 +79,7 @@ describe('lines for SIGTERM in README', () => {
     const { child, exit, ask, times } = await start(t, lines.replace('6_000', '100'))
     const stream = await ask('/for-ever', 'ada')
     const cut = once(stream, 'error').then(([err]) => (err as Error).message)
-    await until(() => times('runs') === 1)
+    await until(() => times('runs'), 1)
     await own.server.stop()
     child.kill('SIGTERM')
     stream.resume()
@@ -98,7 +98,7 @@ describe('throttled.close()', () => {
     const { get, server } = await serve(app)
     server.prependListener('request', () => came++)
     const answers = Array.from({ length: 4 }, () => get('/'))
-    await until(() => came === 4)
+    await until(() => came, 4)
     const run = running.length
     await throttled.close()
     const refused = await Promise.all(answers.slice(run))
@@ -131,7 +131,7 @@ describe('throttled.flush()', () => {
     await ask('ada')
     await throttled.flush()
     const published = chargedMs(await stored('ada'))
-    assert.ok(published >= (usage?.spentMs ?? Infinity) + 100, `${published} of ${usage?.spentMs} + 100`)
+    assertIs(published, atLeast((usage?.spentMs ?? Infinity) + 100), `${published} of ${usage?.spentMs} + 100`)
   })
 
   it('gives back what was granted ahead', async (t) => {
@@ -149,7 +149,7 @@ describe('throttled.flush()', () => {
     await throttled.flush()
     await ask('cyd')
     await Promise.all([throttled.flush(), throttled.flush()])
-    assert.ok(chargedMs(await stored('cyd')) >= 100)
+    assertIs(chargedMs(await stored('cyd')), atLeast(100))
   })
 
   it('resolves during an outage, and what it could not publish is published later', async (t) => {
@@ -165,7 +165,7 @@ describe('throttled.flush()', () => {
       return (await throttled.usage('dan'))[0]?.degraded
     })
     const [usage] = await throttled.usage('dan')
-    assert.ok(chargedMs(await stored('dan')) < (usage?.spentMs ?? 0))
+    assertIs(chargedMs(await stored('dan')), below(usage?.spentMs ?? 0))
     await wire.mend()
     await until(async () => {
       await throttled.flush()
@@ -178,13 +178,13 @@ describe('throttled.flush()', () => {
     await ask('eve')
     await Promise.all([throttled.close(), throttled.flush()])
     await throttled.flush()
-    assert.ok(chargedMs(await stored('eve')) >= 100)
+    assertIs(chargedMs(await stored('eve')), atLeast(100))
   })
 
   it('resolves where there is no store, and keeps what was charged', async (t) => {
     const { throttled, ask } = await throttledApp(t, OPTIONS)
     await ask('fay', 100)
     await throttled.flush()
-    assert.ok(((await throttled.usage('fay'))[0]?.spentMs ?? 0) >= 100)
+    assertIs((await throttled.usage('fay'))[0]?.spentMs ?? 0, atLeast(100))
   })
 })

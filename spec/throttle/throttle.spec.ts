@@ -7,6 +7,7 @@ import { type Answer, serve } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { parted } from '../support/addressed'
 import { opaqueStore } from '../../lib/throttle/store/store'
+import { assertIs, atMost, above } from '../support/until'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
 
@@ -187,14 +188,14 @@ describe('throttle() tells windows apart', () => {
     await get('/work/1001')
     const refused = await get('/work/1')
     assert.equal(refused.status, 429)
-    assert.ok(refused.number('Retry-After') <= 10)
+    assertIs(refused.number('Retry-After'), atMost(10))
     const [usage] = JSON.parse((await get('/usage')).body) as { spentMs: number }[]
     assert.equal(usage?.spentMs, 1_101, 'of the refused request, what ran between the two')
     clock.advance(10_000)
     assert.equal((await get('/work/99000')).status, 200)
     const both = await get('/work/1')
     assert.equal(both.status, 429)
-    assert.ok(both.number('Retry-After') > 10, 'the hour is spent as well')
+    assertIs(both.number('Retry-After'), above(10), 'the hour is spent as well')
   })
 
   it('without a store each throttle has windows of its own, and a request counts in all it passes', async () => {
@@ -466,7 +467,8 @@ describe('req.throttle', () => {
     await get('/see')
     const { endsInMs, ...rest } = seen
     assert.deepEqual(rest, { subject: 'ada', window: 'default', spentMs: 40, leftMs: 960 })
-    assert.ok((endsInMs as number) > 0 && (endsInMs as number) <= 10_000)
+    assertIs(endsInMs as number, above(0))
+    assertIs(endsInMs as number, atMost(10_000))
   })
 
   it('charge() adds to every window of the request, and throws for what is no time', async () => {

@@ -21,7 +21,7 @@ import { chargedMs } from '../chaos/shared-total'
 import { databaseOfSuite, freePort, redisOfTest, startServer } from '../support/redis'
 import { listen, serve } from '../support/serve'
 import { TYPESCRIPT } from '../support/typescript'
-import { until } from '../support/until'
+import { assertIs, atLeast, atMost, below, between, including, not, above, until } from '../support/until'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
 
@@ -127,7 +127,7 @@ async function spend(to: string | Cluster, prefix: string, name: string, ms: Rec
   for (const [who, spent] of Object.entries(ms))
     assert.equal((await get(`/?processingTime=${spent}`, { 'X-Who': who })).status, 200)
   // On a busy machine the store's deadline may pass: its heartbeat says again what was not answered.
-  await until(async () => (await spentIn(to, prefix)) >= Object.values(ms).reduce((a, b) => a + b, before))
+  await until(() => spentIn(to, prefix), atLeast(Object.values(ms).reduce((a, b) => a + b, before)))
   await throttled.close()
   await close()
 }
@@ -159,8 +159,9 @@ describe('express-tollgate top', () => {
     const [grace, ada, theirs, ...more] = windowsIn(json.stdout)
     assert.ok(grace && ada && theirs && more.length === 0, json.stdout)
     assert.ok(ada.spentMs >= 2_000 && grace.spentMs >= 5_000, `${ada.spentMs}, ${grace.spentMs}`)
-    assert.ok(ada.spentMs < grace.spentMs)
-    assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 2_592_000_000)
+    assertIs(ada.spentMs, below(grace.spentMs))
+    assertIs(grace.endsInMs, above(0))
+    assertIs(grace.endsInMs, atMost(2_592_000_000))
     assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 1, 0])
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2J\u009b\u202eute\u{1f600}')
@@ -226,7 +227,7 @@ describe('express-tollgate top', () => {
     assert.equal(await ask('eve', '/charge'), 200)
     for (let i = 0; i < 3; i++) assert.equal(await ask('eve', '/charge'), 429)
     const hanging = ask('ada', '/hang')
-    await until(() => release !== undefined)
+    await until(() => release, not(undefined), { answer: hanging })
     assert.equal(await ask('ada', '/hang'), 429)
     let published: Published | undefined
     await until(async () => {
@@ -237,7 +238,7 @@ describe('express-tollgate top', () => {
     const [eve, ada] = published?.windows ?? []
     for (const refused of [eve, ada]) {
       const forMs = refused?.refusedForMs ?? -1
-      assert.ok(forMs >= 0 && forMs <= performance.now() - began, String(forMs))
+      assertIs(forMs, between(0, performance.now() - began))
     }
     const { stdout } = await top('top', '--redis', url, '--prefix', prefix)
     assert.match(
@@ -292,7 +293,7 @@ describe('express-tollgate top', () => {
       table.stdout,
       /^hour, the last 24 hours\n4 windows of users, [^]*\np50 [^]*\n +1\.00 s +50\.0 % +\(2 of 4\) /,
     )
-    for (const line of table.stdout.split('\n')) assert.ok(line.length <= 100, line)
+    for (const line of table.stdout.split('\n')) assertIs(line.length, atMost(100), line)
     assert.match((await look('--window', 'minute')).stdout, /^no window "minute" with counted time/)
   })
 
@@ -317,7 +318,7 @@ describe('express-tollgate top', () => {
       const prefix = `wide${columns}:`
       await spend(url, prefix, 'a window with quite a long name, by any measure', { ada: 2_000, grace: 5_000 })
       const terminal = inTerminal(columns, 12, 'top', '--redis', url, '--prefix', prefix)
-      await until(() => terminal.shown().includes('2 open windows'))
+      await until(() => terminal.shown(), including('2 open windows'))
       terminal.press('/nobody\r')
       await until(() => terminal.pictures().at(-1)?.at(-1)?.startsWith('q quit  / nobody'))
       terminal.press('q')
@@ -327,7 +328,7 @@ describe('express-tollgate top', () => {
       const pictures = terminal.pictures() // whole ones, now that nothing more comes
       for (const lines of pictures) {
         assert.equal(lines.length, 12)
-        for (const line of lines) assert.ok(line.replace(back, '').length <= columns, `${line.length}: ${line}`)
+        for (const line of lines) assertIs(line.replace(back, '').length, atMost(columns), `${line.length}: ${line}`)
       }
       assert.match(pictures[0]?.at(-1) ?? '', /^q quit {2}\/ filter {2}.*\[s/)
       assert.match(pictures.at(-1)?.[0] ?? '', /^0 open windows/)
@@ -349,10 +350,10 @@ describe('express-tollgate top', () => {
     const { stdout, stderr } = await top('top', '--redis', address, '--json')
     assert.equal(stderr, '')
     assert.equal(windowsIn(stdout).length, 12)
-    assert.ok(Number((JSON.parse(stdout) as Published).processes) >= 2)
+    assertIs(Number((JSON.parse(stdout) as Published).processes), atLeast(2))
     const owners = new Set<number>()
     for (const { subject } of windowsIn(stdout)) owners.add((await cluster.masterOf(`{${subject}}`)).port)
-    assert.ok(owners.size > 1, 'subjects lie on more than one master')
+    assertIs(owners.size, above(1), 'subjects lie on more than one master')
   })
 
   it('says where Redis does not answer, and never the password', async () => {
@@ -398,15 +399,15 @@ describe('express-tollgate top', () => {
     await spend(to, 'outage:', 'default', { ada: 2_000 })
     const terminal = inTerminal(100, 12, 'top', '--redis', to, '--prefix', 'outage:', '--every', '1')
     const first = () => terminal.pictures().at(-2)?.[0] ?? ''
-    await until(() => first().startsWith('1 open window, '))
+    await until(first, /^1 open window, /)
     own.signal('SIGSTOP')
     try {
-      await until(() => /^! Redis: no answer since \d+ s; the figures are of then/.test(first()))
+      await until(first, /^! Redis: no answer since \d+ s; the figures are of then/)
       assert.match(terminal.pictures().at(-2)?.[1] ?? '', /^1 open window, 0 over the limit, 2\.\d s spent/)
     } finally {
       own.signal('SIGCONT')
     }
-    await until(() => first().startsWith('1 open window, '))
+    await until(first, /^1 open window, /)
     terminal.press('q')
     assert.equal(await terminal.ended, 0)
   })
@@ -467,7 +468,7 @@ describe('parsePublishedWindow()', () => {
     const name = `user:${'a'.repeat(42)}`
     assert.deepEqual([named(Buffer.from(name))?.name, named(Buffer.from(name))?.processes], [name, 1])
     const foreign = named(Buffer.from(`\u001b[2J\u202e${'x'.repeat(9_999)}`))?.name ?? ''
-    assert.ok(Buffer.byteLength(foreign) <= 64)
+    assertIs(Buffer.byteLength(foreign), atMost(64))
     assert.doesNotMatch(foreign, /\p{C}/u)
   })
 
@@ -513,7 +514,7 @@ describe('table() and screen()', () => {
       for (const windows of [many, [huge, named], [ada], [ada, named], []]) {
         const lines = screen(of(windows), FIRST_VIEW, { rows: 12, columns })
         assert.equal(lines.length, 12)
-        for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
+        for (const line of lines) assertIs(line.length, atMost(columns), `${line.length}: ${line}`)
         assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
       }
       const heading = screen(of(many), FIRST_VIEW, { rows: 12, columns })[3] ?? ''

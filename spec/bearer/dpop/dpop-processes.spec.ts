@@ -7,7 +7,7 @@ import { sign } from 'jsonwebtoken'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { seenProofs } from '../../support/seen-proofs'
 import { startRedis } from '../../support/redis'
-import { until } from '../../support/until'
+import { assertIs, atMost, above, until } from '../../support/until'
 import { type Child, startChild } from '../processes/child'
 import { generateKeys } from '../../support/generate-keys'
 
@@ -73,7 +73,8 @@ describe('redisProofs() over two processes', async () => {
     assert.deepEqual(more, [])
     assert.match(key, /^tollgate:dpop:[\w-]{43}$/)
     const left = await client.pttl(key)
-    assert.ok(left > 0 && left <= 151_000, `${left} ms`)
+    assertIs(left, above(0))
+    assertIs(left, atMost(151_000))
     client.disconnect()
   })
 
@@ -92,7 +93,7 @@ describe('redisProofs() over two processes', async () => {
     const answer = await ask(here, await proof({ nonce }))
     redis.signal('SIGCONT')
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
-    await until(async () => (await ask(here, await proof({ nonce }))).status === 200)
+    await until(async () => (await ask(here, await proof({ nonce }))).status, 200)
   })
 })
 
@@ -103,7 +104,7 @@ describe('redisProofs()', () => {
     const proofs = seenProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api:' })
     let tries = 0 // an answer that was given up may have come after all
     const note = async () => proofs.note(`first ${++tries}`, 60, 0)
-    await until(async () => (await note().catch(() => undefined)) === 'new')
+    await until(() => note().catch(() => undefined), 'new')
     assert.equal(await proofs.note(`first ${tries}`, 60, 0), 'replay')
     assert.equal(await proofs.note('second', 60, 0), 'new')
     void proofs.close()

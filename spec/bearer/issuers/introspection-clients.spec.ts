@@ -8,7 +8,7 @@ import { type DenialError, type IntrospectionOptions, requireBearer } from '../.
 import { manualClock } from '../../../lib/testing'
 import { generateKeys } from '../../support/generate-keys'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { assertIs, atMost, until } from '../../support/until'
 
 const issuer = 'https://as.test'
 const audience = 'api'
@@ -48,7 +48,7 @@ describe('requireBearer({ introspection }) authenticates', () => {
         const options = { issuer: 'tree-api', subject: 'tree-api', audience: issuer, maxTokenAge: 60 }
         const { payload, protectedHeader } = await jwtVerify(form.client_assertion ?? '', jwks, options)
         ids.add(payload.jti)
-        assert.ok((payload.exp ?? 0) - (payload.iat ?? 0) <= 60)
+        assertIs((payload.exp ?? 0) - (payload.iat ?? 0), atMost(60))
         assert.deepEqual(
           [protectedHeader.alg, protectedHeader.kid],
           [alg, typeof given === 'object' && 'kid' in given ? 'k' : undefined],
@@ -163,12 +163,12 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
   it('asks about 24 at once, 12 of one block on any number of connections, and answers others meanwhile', async () => {
     const { state, clock, ask, pipeline, end } = await flooded()
     const floods = Array.from({ length: 48 }, (_, i) => pipeline(10, `made-up-${i}`, `198.51.100.${i % 8}`))
-    await until(() => state.asked === 12)
+    await until(() => state.asked, 12)
     for (let i = 0; i < 5; i++) assert.equal((await ask(`good-${i}`, `203.0.113.${i}`)).status, 200)
     const others = ['192.0.2.1', '2001:db8:1::1', '2001:db9:1::1', '192.1.2.1'].map((address, i) =>
       pipeline(10, `other-${i}`, address),
     )
-    await until(() => state.held.length === 24)
+    await until(() => state.held.length, 24)
     assert.equal(state.most, 24)
     clock.advance(100) // those that wait are refused
     state.held.shift()?.()
@@ -181,12 +181,12 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
   it('lets those that wait in as others end, and refuses them after 100 ms with Retry-After', async () => {
     const { state, clock, pipeline, end } = await flooded()
     const clients = Array.from({ length: 28 }, (_, i) => pipeline(1, `client-${i}`, `198.${i}.100.1`))
-    await until(() => state.held.length === 24)
+    await until(() => state.held.length, 24)
     state.held.shift()?.()
-    await until(() => state.held.length === 24) // the first of those that wait
+    await until(() => state.held.length, 24) // the first of those that wait
     clock.advance(100)
     const answered = () => clients.flatMap(({ answers }) => answers())
-    await until(() => answered().length === 4)
+    await until(() => answered().length, 4)
     assert.deepEqual(answered().toSorted(), ['401', '503', '503', '503'])
     assert.ok(clients.some(({ text }) => /^Retry-After: 1\r$/m.test(text())))
     assert.equal(state.asked, 25)

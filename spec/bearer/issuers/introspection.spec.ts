@@ -167,7 +167,7 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     let open = () => {}
     state.gate = new Promise((resolve) => (open = resolve))
     const all = Promise.all([ask('t'), ask('t'), ask('t')])
-    await until(() => state.arrived === 3)
+    await until(() => state.arrived, 3)
     open()
     assert.deepEqual(
       (await all).map(({ status }) => status),

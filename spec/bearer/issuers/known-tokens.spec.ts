@@ -6,7 +6,7 @@ import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { assertIs, atMost, until } from '../../support/until'
 import { apiOf } from '../api'
 
 const asking = async (options: BearerOptions) => (await apiOf(options)).statusOf
@@ -57,7 +57,7 @@ describe('requireBearer() with a token it has verified before', () => {
     assert.equal(await ask(good), 200)
     state.down = false
     clock.advance(60_000) // after a failure the metadata are read again
-    await until(async () => (await ask(good)) === 401)
+    await until(() => ask(good), 401)
   })
 
   it('refuses other spellings of it, and its claims with another signature', async () => {
@@ -143,12 +143,12 @@ describe('KnownTokens', () => {
     assert.equal(tokens.size, 4)
     assert.equal(tokens.get('a')?.jws.token, 'a')
     tokens.add(known('e'))
-    assert.ok(tokens.size <= 4)
+    assertIs(tokens.size, atMost(4))
     assert.equal(held(tokens, 'ae'), 'ae')
     assert.equal(held(tokens, 'b'), '')
     for (let i = 0; i < 50; i++) {
       tokens.add(known(`${i}`))
-      assert.ok(tokens.size <= 4)
+      assertIs(tokens.size, atMost(4))
       assert.ok(tokens.get('a'), 'what is used stays')
     }
   })

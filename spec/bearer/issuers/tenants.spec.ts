@@ -218,9 +218,9 @@ describe('requireBearer({ tenants }) with a function', () => {
     const asked = made.map((token) =>
       bearer.check(token).catch((err: DenialError) => void reasons.push(String(err.reason))),
     )
-    await until(() => held.length === 12)
+    await until(() => held.length, 12)
     clock.advance(100)
-    await until(() => reasons.length === 288)
+    await until(() => reasons.length, 288)
     assert.equal(held.length, 12)
     assert.deepEqual(new Set(reasons), new Set(['keys_unavailable']))
     const end = setInterval(() => held.splice(0).forEach((answer) => answer()), 1)

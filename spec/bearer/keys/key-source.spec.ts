@@ -213,7 +213,7 @@ describe('requireBearer({ keys: (kid) => … })', () => {
     const ask = (kid: string, address: string) =>
       get('/', { authorization: `Bearer ${token(kid)}`, 'x-forwarded-for': address }).then(({ status }) => status)
     const flood = Array.from({ length: 60 }, (_, i) => ask(`made-up-${i}`, `198.51.100.${i}`))
-    await until(() => held.length === 12)
+    await until(() => held.length, 12)
     flood.push(ask('a', '198.51.100.7')) // waits, as the flood's others do
     assert.equal(await ask('a', '203.0.113.5'), 200)
     assert.equal(await flood.at(-1), 200)

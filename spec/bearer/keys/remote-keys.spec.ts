@@ -227,7 +227,7 @@ describe('remoteKeys()', () => {
     state.instead = () => true
     clock.advance(1_000)
     assert.ok(!(ask('a') instanceof Promise))
-    await until(() => state.fetches.length === 3)
+    await until(() => state.fetches.length, 3)
     assert.ok(!(ask('a') instanceof Promise))
     clock.advance(5_000)
     assert.equal(await find('a'), 'a')

@@ -6,7 +6,7 @@ import { okta } from '../../../lib/providers/index'
 import { RevocationList, entryOf } from '../../../lib/bearer/revocation/revocation-list'
 import { devIssuer, manualClock, type DevTokenOptions } from '../../../lib/testing/index'
 import { freePort, startRedis } from '../../support/redis'
-import { until } from '../../support/until'
+import { assertIs, above, until } from '../../support/until'
 import { warned } from '../../support/heard'
 import { apiOf } from '../api'
 
@@ -51,17 +51,17 @@ describe('redisRevocations()', async () => {
     const statuses = async () => Promise.all(Object.values(tokens).map(async (token) => (await ask(token)).status))
     assert.deepEqual(await statuses(), [200, 200, 200, 200])
     await here.revokeToken(issuer, 'j-1')
-    await until(async () => (await ask(tokens.one)).status === 401)
+    await until(async () => (await ask(tokens.one)).status, 401)
     assert.deepEqual(await statuses(), [401, 200, 200, 200])
     await here.revokeClient(issuer, 'bad-app')
-    await until(async () => (await ask(tokens.eve)).status === 401)
+    await until(async () => (await ask(tokens.eve)).status, 401)
     assert.deepEqual(await statuses(), [401, 200, 401, 200])
     await here.revokeSubject(issuer, 'ada')
-    await until(async () => (await ask(tokens.two)).status === 401)
+    await until(async () => (await ask(tokens.two)).status, 401)
     assert.deepEqual(await statuses(), [401, 401, 401, 200])
     await here.revokeSubject('https://other.test', 'robot')
     await here.revokeToken(issuer, 'after that')
-    await until(() => there.state(session('x', { jti: 'after that' })) === 'revoked')
+    await until(() => there.state(session('x', { jti: 'after that' })), 'revoked')
     assert.equal((await ask(tokens.robot)).status, 200)
   })
 
@@ -111,7 +111,7 @@ describe('redisRevocations()', async () => {
     const client = new Redis(own.port)
     const keys = (await client.keys('*')).sort()
     assert.deepEqual(keys, ['api:{revoked}:last', 'api:{revoked}:log', 'api:{revoked}:over'])
-    for (const key of keys) assert.ok((await client.pttl(key)) > 86_000_000)
+    for (const key of keys) assertIs(await client.pttl(key), above(86_000_000))
     const [entry = ''] = await client.zrange('api:{revoked}:log', '0', '-1')
     assert.match(entry, /^s:[A-Za-z0-9+/=]{44}:\d+:\d+$/)
     client.disconnect()
@@ -153,9 +153,9 @@ describe('redisRevocations(), turn by turn', async () => {
     const turn = async (ms = 100) => {
       const before = armed
       clock.advance(ms)
-      await until(() => armed > before)
+      await until(() => armed, above(before))
     }
-    await until(() => armed > 0)
+    await until(() => armed, above(0))
     let ready = false
     void here.ready().then(() => void (ready = true))
     while (!ready) await turn()
@@ -330,16 +330,16 @@ describe('redisRevocations() when Redis fails', () => {
     const [here, there] = [follower(first.port), follower(first.port)]
     await Promise.all([here.ready(), there.ready()])
     await here.revokeToken(issuer, 'before')
-    await until(() => there.state(session('x', { jti: 'before' })) === 'revoked')
+    await until(() => there.state(session('x', { jti: 'before' })), 'revoked')
     void here.close()
     await first.stop()
     const again = await startRedis('--port', String(first.port))
     after(() => again.stop())
     const late = follower(first.port)
     await late.ready()
-    await until(() => late.state(session('x', { jti: 'before' })) === 'revoked')
+    await until(() => late.state(session('x', { jti: 'before' })), 'revoked')
     await there.revokeToken(issuer, 'after')
-    await until(() => late.state(session('x', { jti: 'after' })) === 'revoked')
+    await until(() => late.state(session('x', { jti: 'after' })), 'revoked')
   })
 
   it('notices a history that went back and grew again, as after a failover that lost writes', async () => {
@@ -350,16 +350,16 @@ describe('redisRevocations() when Redis fails', () => {
     const [here, there] = [follower(redis.port), follower(redis.port)]
     await Promise.all([here.ready(), there.ready()])
     for (let i = 0; i < 5; i++) await here.revokeToken(issuer, `kept-${i}`)
-    await until(() => there.state(session('x', { jti: 'kept-4' })) === 'revoked')
+    await until(() => there.state(session('x', { jti: 'kept-4' })), 'revoked')
     // The last three writes are lost, and others take their numbers before anybody asks again.
     const entry = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: Date.now() + 86_400_000 })
     const log = 'tollgate:{revoked}:log'
     const pipeline = client.multi().zremrangebyscore(log, 3, '+inf')
     for (let n = 3; n < 9; n++) pipeline.zadd(log, n, entry(`new-${n}`))
     await pipeline.set('tollgate:{revoked}:last', '8').exec()
-    for (let n = 3; n < 9; n++) await until(() => there.state(session('x', { jti: `new-${n}` })) === 'revoked')
+    for (let n = 3; n < 9; n++) await until(() => there.state(session('x', { jti: `new-${n}` })), 'revoked')
     const late = follower(redis.port)
-    for (let i = 0; i < 5; i++) await until(() => late.state(session('x', { jti: `kept-${i}` })) === 'revoked')
+    for (let i = 0; i < 5; i++) await until(() => late.state(session('x', { jti: `kept-${i}` })), 'revoked')
     client.disconnect()
   })
 
@@ -373,7 +373,7 @@ describe('redisRevocations() when Redis fails', () => {
     assert.equal(here.state(session('x', { jti: 'hanging' })), 'revoked')
     await assert.rejects(revoking, /does not answer in 1000 ms$/)
     redis.signal('SIGCONT')
-    await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
+    await until(() => late.state(session('x', { jti: 'hanging' })), 'revoked')
   })
 
   it('says once which keys it may not write, and which right is missing', async () => {
@@ -386,7 +386,7 @@ describe('redisRevocations() when Redis fails', () => {
     await reader.ready()
     for (let i = 0; i < 3; i++) await assert.rejects(reader.revokeToken(issuer, `j-${i}`), /denies its user a right/)
     assert.equal(reader.state(session('ada', { jti: 'j-0' })), 'revoked') // here it counts
-    await until(() => said.length > 0)
+    await until(() => said.length, above(0))
     assert.equal(said.length, 1, said.join('\n'))
     assert.match(
       said[0] ?? '',
@@ -403,7 +403,7 @@ describe('redisRevocations() when Redis fails', () => {
     const here = follower(redis.port)
     await here.ready()
     for (let i = 0; i < 3; i++) await assert.rejects(here.revokeToken(issuer, `j-${i}`))
-    await until(() => said.length > 0)
+    await until(() => said.length, above(0))
     assert.equal(said.length, 1, said.join('\n'))
     assert.match(said[0] ?? '', /^revocations cannot be written to .*read.?only/i)
   })

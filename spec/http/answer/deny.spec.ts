@@ -87,7 +87,7 @@ describe('a failure of onDenied reaches the error handler', () => {
       app.get('/held', (_req, res) => void running.push(res))
     })
     const held = [get('/held'), get('/held')] // each expects half of the limit
-    await until(() => running.length === 2)
+    await until(() => running.length, 2)
     const { status, body } = await get('/held')
     assert.deepEqual([status, body], [500, 'told: the audit log is down'])
     for (const res of running) res.end()

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type OnDenied, type ServiceUnavailableOptions, budgetOf, serviceUnavailable, throttle } from '../../../lib'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { above, until } from '../../support/until'
 
 async function appWith(handler: RequestHandler, options: ServiceUnavailableOptions = {}) {
   const logged: unknown[] = []
@@ -111,7 +111,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
       const { get } = await appWith(failing(new Error('on purpose')), { log })
       const printed = t.mock.method(console, 'error', () => undefined)
       assert.equal((await get('/')).status, 503)
-      await until(() => printed.mock.calls.length > 0)
+      await until(() => printed.mock.calls.length, above(0))
       assert.deepEqual(
         printed.mock.calls.map((call) => call.arguments),
         [[said]],

@@ -349,10 +349,10 @@ async function charged(t: TestContext, express: Handling['express'], { handle, w
   const { port } = await serve(app)
   const socket = await connected(t, port)
   socket.write(request)
-  await until(() => signals.length === 1)
+  await until(() => signals.length, 1)
   await until(() => signals[0]?.aborted)
   const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
-  await until(async () => (await spentMs()) === workedMs, 2_000).catch(() => undefined) // what differs is shown below
+  await until(spentMs, workedMs, { ms: 2_000 }).catch(() => undefined) // what differs is shown below
   const atOnce = await spentMs()
   clock.advance(30_000)
   return [atOnce, await spentMs()]

@@ -10,7 +10,7 @@ import type { Request, Response } from 'express'
 import { type Throttle, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { CERT, KEY } from '../../support/tls'
-import { until } from '../../support/until'
+import { not, until } from '../../support/until'
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const GARBAGE = '\0\0\0 no protocol \r\n\r\n'
@@ -110,7 +110,7 @@ async function charged(t: TestContext, [host, close]: (typeof WAYS)[string], isE
   const open = await host(t, (req, res) =>
     throttled(req, res, () => (running = { res: res as ServerResponse, signal: budgetOf(req).signal })),
   )
-  await until(() => running !== undefined)
+  await until(() => running, not(undefined))
   const { res, signal } = running as NonNullable<typeof running>
   clock.advance(BEFORE_MS)
   close({ ...open(), res })
@@ -142,7 +142,7 @@ describe('throttle() and a timeout of the app, as connect-timeout has it,', () =
       })
       void throttled(req, res, () => (answer = res))
     })
-    await until(() => answer !== undefined)
+    await until(() => answer, not(undefined))
     clock.advance(BEFORE_MS)
     clock.advance(AFTER_MS) // what the handler does afterwards
     assert.equal(answer?.writableEnded, true)

@@ -9,7 +9,7 @@ import { type AdmittedMessage, type ChargedMessage, budgetOf, throttle } from '.
 import { manualClock } from '../../../lib/testing'
 import { heard } from '../../support/heard'
 import { connected, listen } from '../../support/serve'
-import { until } from '../../support/until'
+import { above, until } from '../../support/until'
 
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
@@ -56,7 +56,7 @@ const statuses = (text: string) => [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].m
 
 /** Resolves when the server has read a request from so many connections, and its handlers have had a turn. */
 async function allHeard(connections: readonly Socket[], count: number): Promise<void> {
-  await until(() => connections.filter(({ bytesRead }) => bytesRead > 0).length === count)
+  await until(() => connections.filter(({ bytesRead }) => bytesRead > 0).length, count)
   await new Promise(setImmediate)
 }
 
@@ -76,7 +76,7 @@ describe('throttle() and responses behind others in a pipeline', () => {
       build: (app) => void app.get('/events', (_req, res) => void res.type('text/event-stream').flushHeaders()),
     })
     await open(get('/events') + get('/export').repeat(2))
-    await until(() => handled.length === 2)
+    await until(() => handled.length, 2)
     for (const { res } of handled) assert.equal(res.write(Buffer.alloc(200_000)), false)
     for (const { res } of handled) res.once('drain', () => undefined)
     clock.advance(100)
@@ -88,7 +88,7 @@ describe('throttle() and responses behind others in a pipeline', () => {
   it('charges the wait for their bodies', async (t) => {
     const { clock, handled, open, spentMs } = await api(t)
     await open(get('/first') + 'POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na')
-    await until(() => handled.length === 2)
+    await until(() => handled.length, 2)
     handled[0]?.req.resume()
     handled[1]?.req.resume()
     clock.advance(100)
@@ -99,13 +99,13 @@ describe('throttle() and responses behind others in a pipeline', () => {
     const held = heldMs(t)
     const { clock, handled, open, spentMs } = await api(t)
     const socket = await open(get('/poll').repeat(5))
-    await until(() => handled.length > 0)
+    await until(() => handled.length, above(0))
     socket.resetAndDestroy()
     const { req } = handled[0] as Handling
     await until(() => req.socket.destroyed)
     const begun = handled.length
     clock.advance(60_000)
-    await until(() => held() === 0)
+    await until(held, 0)
     assert.equal(handled.length, begun) // none of those that waited begins for nobody
     assert.equal(await spentMs(), (1_000 / 32) * begun) // each is written off
   })
@@ -116,7 +116,7 @@ describe('throttle() and a write that the client does not take at once', () => {
     const { connections, handled, open } = await api(t)
     const sockets: Socket[] = []
     for (let i = 0; i < 6; i++) sockets.push(await open(get('/export')))
-    await until(() => handled.length > 0)
+    await until(() => handled.length, above(0))
     for (const { res } of handled) {
       for (let kb = 0; kb < 48_000; kb += 20) res.write(Buffer.alloc(20_000))
       res.on('drain', () => undefined)
@@ -139,14 +139,14 @@ describe('throttle() and a client that goes away before it is asked', () => {
       const { waiting, middleware } = gate()
       const { connections, clock, handled, open, spentMs } = await api(t, { before: [middleware] })
       const socket = await open(get('/hook').repeat(pipelined))
-      await until(() => waiting.length === pipelined)
+      await until(() => waiting.length, pipelined)
       socket.resetAndDestroy()
       await until(() => connections[0]?.closed)
       for (const next of waiting) next()
       assert.equal(handled.length, Math.min(pipelined, 2)) // a third does not fit beside two of a price of 500 ms
       for (const { req } of handled) assert.equal(budgetOf(req).signal.aborted, true)
       clock.advance(60_000)
-      await until(() => held() === 0)
+      await until(held, 0)
       // The look at the signal came at once: each is written off after a 32nd of the limit.
       assert.equal(await spentMs(), (1_000 / 32) * handled.length)
     })
@@ -156,7 +156,7 @@ describe('throttle() and a client that goes away before it is asked', () => {
     const { waiting, middleware } = gate()
     const { connections, clock, handled, open, spentMs } = await api(t, { before: [middleware] })
     const socket = await open('POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n')
-    await until(() => waiting.length === 1)
+    await until(() => waiting.length, 1)
     socket.destroy()
     await until(() => connections[0]?.closed)
     waiting[0]?.()
@@ -187,10 +187,10 @@ describe('throttle() and an upgrade request', () => {
   it('charges one that is answered by the response like any other, and holds its price', async (t) => {
     const { clock, handled, open, spentMs } = await upgrading(t, ordinary)
     const sockets = await Promise.all(Array.from({ length: 4 }, () => open(upgrade)))
-    await until(() => handled.length === 2)
+    await until(() => handled.length, 2)
     clock.advance(300)
     for (const { res } of handled.splice(0)) res.send('no upgrade here')
-    await until(() => sockets.filter(({ text }) => text.includes('no upgrade here')).length === 2)
+    await until(() => sockets.filter(({ text }) => text.includes('no upgrade here')).length, 2)
     assert.equal(await spentMs(), 600)
     assert.match(sockets.find(({ text }) => text !== '')?.text ?? '', /^x-processing-time: 300\r\n/im)
   })
@@ -198,7 +198,7 @@ describe('throttle() and an upgrade request', () => {
   it('charges one until somebody takes the connection over, however late', async (t) => {
     const { clock, handled, open, spentMs } = await upgrading(t, (app, res) => void app(res.req, res))
     const socket = await open(upgrade)
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     clock.advance(120)
     handled[0]?.req.socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n')
     await once(socket, 'data')
@@ -212,7 +212,7 @@ describe('throttle() and an upgrade request', () => {
   it('charges one that is refused on the connection until then', async (t) => {
     const { clock, handled, open, spentMs } = await upgrading(t, (app, res) => void app(res.req, res))
     const socket = await open(upgrade)
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     clock.advance(40)
     handled[0]?.req.socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
     await once(socket, 'close')
@@ -227,7 +227,7 @@ describe('throttle() and an upgrade request', () => {
       app(res.req, res)
     })
     await open(upgrade)
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     clock.advance(60_000)
     assert.equal(await spentMs(), 0) // the manual clock ends the turn before it moves
   })
@@ -235,7 +235,7 @@ describe('throttle() and an upgrade request', () => {
   it('writes one off that is left alone when its client goes away', async (t) => {
     const { clock, handled, open, spentMs } = await upgrading(t, (app, res) => void app(res.req, res))
     const socket = await open(upgrade)
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     socket.resetAndDestroy()
     await until(() => handled[0]?.req.socket.closed)
     clock.advance(60_000)
@@ -278,7 +278,7 @@ describe('throttle() and event streams', () => {
       for (const [text, costMs] of Object.entries({ [get('/')]: 30, [post]: 130 })) {
         const before = (await spentMs()) ?? 0
         await open(text)
-        await until(() => handled.length === 1)
+        await until(() => handled.length, 1)
         const [{ res }] = handled.splice(0) as [Handling]
         clock.advance(30)
         send(res)
@@ -292,7 +292,7 @@ describe('throttle() and event streams', () => {
   it('hold the price of a POST until its end', async (t) => {
     const { connections, handled, open } = await api(t)
     for (let i = 0; i < 6; i++) await open(post)
-    await until(() => handled.length === 2)
+    await until(() => handled.length, 2)
     for (const { res } of handled) res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n')
     await allHeard(connections, 6)
     assert.equal(handled.length, 2)
@@ -301,7 +301,7 @@ describe('throttle() and event streams', () => {
   it('do not make a page cheap that names their type', async (t) => {
     const { clock, handled, open, spentMs } = await api(t)
     await open(get('/', 'Accept: text/event-stream'))
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     handled[0]?.res.type('multipart/x-mixed-replace; boundary=text/event-stream').write('a')
     clock.advance(100)
     assert.equal(await spentMs(), 100)
@@ -312,7 +312,7 @@ describe('req.throttle.settle()', () => {
   it('ends the measuring at once; what follows is charged by charge()', async (t) => {
     const { clock, handled, open, spentMs } = await api(t)
     const socket = await open(get('/pictures'))
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     const { req, res } = handled[0] as Handling
     const budget = budgetOf(req)
     clock.advance(50)

@@ -14,7 +14,7 @@ import { type TestContext, describe, it } from 'node:test'
 import type { Request, Response } from 'express'
 import { type Throttle, requireBearer, requireScope, sessionOf, throttle } from '../../../lib'
 import { devIssuer, manualClock } from '../../../lib/testing'
-import { until } from '../../support/until'
+import { assertIs, above, until } from '../../support/until'
 
 interface Handling {
   readonly req: Http2ServerRequest
@@ -56,7 +56,7 @@ describe('throttle() in node:http2', () => {
     const { clock, throttled } = clocked()
     const { client, running } = await http2Api(t, throttled)
     const answers = Promise.all([answer(client), answer(client, { ':path': '/other' })])
-    await until(() => running.length === 2)
+    await until(() => running.length, 2)
     clock.advance(501)
     for (const { res } of running.splice(0)) res.end('done')
     assert.deepEqual(
@@ -69,14 +69,14 @@ describe('throttle() in node:http2', () => {
     assert.equal(await spentMs(throttled), 1_002)
     const { status, fields, body } = await answer(client)
     assert.deepEqual([status, body], [429, '{"errors":[{"code":429}]}'])
-    assert.ok(Number(fields['retry-after']) > 0)
+    assertIs(Number(fields['retry-after']), above(0))
   })
 
   it('excuses the wait for a slow reader and for a slow sender', async (t) => {
     const { clock, throttled } = clocked()
     const { client, running } = await http2Api(t, throttled)
     const reader = client.request({ ':path': '/' })
-    await until(() => running.length === 1)
+    await until(() => running.length, 1)
     const [{ res }] = running.splice(0) as [Handling]
     res.once('drain', () => res.end()).write(Buffer.alloc(2 ** 20))
     clock.advance(500)
@@ -85,7 +85,7 @@ describe('throttle() in node:http2', () => {
     await once(reader, 'end')
     const sender = client.request({ ':path': '/', ':method': 'POST' })
     sender.write('a')
-    await until(() => running.length === 1)
+    await until(() => running.length, 1)
     running[0]?.req.resume().on('end', () => running[0]?.res.end())
     await until(() => running[0]?.req.readableDidRead)
     await new Promise(setImmediate)
@@ -99,7 +99,7 @@ describe('throttle() in node:http2', () => {
     const { clock, throttled } = clocked()
     const { client, running } = await http2Api(t, throttled)
     const streams = [1, 2, 3].map(() => client.request({ ':path': '/' }))
-    await until(() => running.length === 2)
+    await until(() => running.length, 2)
     streams[2]?.close(constants.NGHTTP2_CANCEL)
     await new Promise((resolve) => client.ping(resolve))
     for (const { res } of running.splice(0)) res.end()
@@ -121,7 +121,7 @@ describe('requireBearer() in node:http2', () => {
     assert.deepEqual([status, fields['www-authenticate']], [401, 'Bearer'])
     assert.equal((await answer(client, as('read'))).status, 403)
     const passed = answer(client, as('write'))
-    await until(() => running.length === 1)
+    await until(() => running.length, 1)
     const { req, res } = running[0] as Handling
     res.end(String(sessionOf(req as unknown as Request).sub))
     assert.equal((await passed).body, 'ada')

@@ -94,7 +94,7 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
           const { port, signals, usage, clock } = await apps((inner) => void inner.get('/', () => undefined))
           const socket = await connected(t, port)
           socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-          await until(() => signals.length === 1)
+          await until(() => signals.length, 1)
           socket.destroy()
           await until(() => signals[0]?.aborted)
           clock.advance(70)

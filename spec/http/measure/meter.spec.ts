@@ -12,7 +12,7 @@ import { processingTime } from '../../../lib/http/measure/processing-time'
 import { endlessFile } from '../../support/endless-file'
 import { connected, serve } from '../../support/serve'
 import { manualClock } from '../../../lib/testing'
-import { until } from '../../support/until'
+import { assertIs, atLeast, including, until } from '../../support/until'
 
 /** How long a meter waits here for a sign of a handler whose client has gone. */
 const SIGN_MS = 1_000
@@ -120,7 +120,7 @@ describe('Meter times a response to the call of res.end()', () => {
     const socket = await open()
     socket.pause()
     socket.write(request())
-    await until(() => ledgers[0]?.heard.includes('ended'))
+    await until(() => ledgers[0]?.heard, including('ended'))
     clock.advance(9_000)
     socket.destroy()
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 30])
@@ -131,7 +131,7 @@ describe('Meter times a response to the call of res.end()', () => {
     const { open, clock, ledgers } = await metered(t, (_req, res) => void finish.push(() => res.end('done')))
     const socket = await open()
     socket.write(request('/1') + request('/2', 'Connection: close'))
-    await until(() => finish.length === 2)
+    await until(() => finish.length, 2)
     clock.advance(20)
     finish[1]?.()
     clock.advance(300)
@@ -158,7 +158,7 @@ describe('Meter times a response to the call of res.end()', () => {
       { before: [processingTime()] },
     )
     // By the machine's clock it had begun a moment before.
-    assert.ok((await get('/')).number('X-PROCESSING-TIME') >= 70)
+    assertIs((await get('/')).number('X-PROCESSING-TIME'), atLeast(70))
   })
 
   it('and no copy of a response, as batch endpoints make', async (t) => {
@@ -181,7 +181,7 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     await until(() => ledgers[0]?.isPaused)
     clock.advance(60_000)
     socket.resume()
-    await until(() => ledgers[0]?.heard.includes('ended'))
+    await until(() => ledgers[0]?.heard, including('ended'))
     assert.deepEqual(ledgers[0]?.heard.slice(0, 3), ['paused', 'resumed', 'paused'])
     assert.equal(ledgers[0]?.chargedMs, 0)
   })
@@ -196,7 +196,7 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     const socket = await open()
     socket.pause()
     socket.write(request())
-    await until(() => responses.length === 1)
+    await until(() => responses.length, 1)
     const [res] = responses as [ServerResponse]
     const patient = () => undefined
     res.on('drain', patient)
@@ -266,7 +266,7 @@ describe('Meter stands still while the handler waits for a slow sender', () => {
     await until(() => bodies[0]?.complete)
     clock.advance(1_000)
     socket.resume()
-    await until(() => ledgers[0]?.heard.includes('ended'))
+    await until(() => ledgers[0]?.heard, including('ended'))
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['paused', 'resumed', 'ended'], 20])
   })
 })
@@ -284,10 +284,10 @@ describe('Meter and a client that goes away', () => {
     })
     const socket = await open()
     socket.write(request())
-    await until(() => handled.length === 1)
+    await until(() => handled.length, 1)
     clock.advance(25)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('aborted'))
+    await until(() => ledgers[0]?.heard, including('aborted'))
     const [[req, res]] = handled as [[IncomingMessage, ServerResponse]]
     return { req, res, clock, ledger: ledgers[0] as Ledger }
   }
@@ -341,7 +341,7 @@ describe('Meter and a client that goes away', () => {
     await until(() => ledgers[0]?.isPaused)
     clock.advance(60_000)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('aborted'))
+    await until(() => ledgers[0]?.heard, including('aborted'))
     clock.advance(60_000)
     assert.deepEqual(ledgers[0]?.heard, ['paused', 'resumed', 'aborted', 'writtenOff', 'ended'])
     assert.equal(ledgers[0]?.chargedMs, 100 + SIGN_MS)
@@ -352,7 +352,7 @@ describe('Meter and a client that goes away', () => {
     const socket = await open()
     socket.pause()
     socket.write(request())
-    await until(() => ledgers[0]?.heard.includes('ended'))
+    await until(() => ledgers[0]?.heard, including('ended'))
     const gone = once(socket, 'close')
     socket.destroy()
     await gone

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { it } from 'node:test'
@@ -7,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import express, { type RequestHandler } from 'express'
 import { throttle } from '../../../lib'
 import { listen } from '../../support/serve'
+import { assertIs, below } from '../../support/until'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (options: { readonly type: 'minor' | 'major' }) => void
@@ -49,6 +49,6 @@ if (FORGETS) {
     const throttled = throttle({ windowMs: 60_000, limitMs: 50_000 })
     t.after(() => throttled.close())
     const kept = await keptBytes(throttled)
-    assert.ok(kept < KEPT_BYTES, `${kept} bytes of ${REQUESTS} requests`)
+    assertIs(kept, below(KEPT_BYTES), `${kept} bytes of ${REQUESTS} requests`)
   })
 }

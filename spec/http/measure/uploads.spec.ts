@@ -11,7 +11,7 @@ import { processingTime, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
 import { connected, serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { including, until } from '../../support/until'
 
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
@@ -109,10 +109,10 @@ async function send(
     if (sent > 0) clock.advance(betweenMs)
     socket.write(part)
     sent += Buffer.byteLength(part)
-    await until(() => requests[0]?.socket.bytesRead === sent)
+    await until(() => requests[0]?.socket.bytesRead, sent)
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
   }
-  await until(() => socket.text.includes('\r\n\r\n'))
+  await until(() => socket.text, including('\r\n\r\n'))
   return socket.text
 }
 
@@ -187,7 +187,7 @@ for (const [version, express] of EXPRESS_VERSIONS) {
       })
       const nothing = [head('text/plain', 'Content-Length: 0'), 'GET / HTTP/1.1\r\nHost: x\r\n\r\n']
       await send(nothing, app, 0)
-      await until(() => own.length === 2)
+      await until(() => own.length, 2)
       assert.deepEqual(own, [[], []])
     })
   })

@@ -245,7 +245,7 @@ describe('TOLLGATE_TRUST_PROXY', () => {
       for (const [i, path] of ['/', '/by-ip', '/own'].entries()) {
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
         socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
-        await until(() => arrived.length === i + 1)
+        await until(() => arrived.length, i + 1)
         if (i === 1) socket.resetAndDestroy()
         else socket.destroy()
         await until(() => arrived[i]?.socket.destroyed)

@@ -7,6 +7,7 @@ import { type KeyHolder, ath } from '../key-holder'
 import { CHALLENGE, CLIENT_KEYS, type Form, type RunningServer, VERIFIER, json, post } from '../support'
 import type { Page } from '../user-agent'
 import { RelyingParty } from './relying-party'
+import { assertIs, between } from '../../support/until'
 
 /** Two apps that FAPI 2 would have: confidential, by private_key_jwt, with pushed requests and bound tokens only. */
 export const CLIENTS = ['first', 'second'].map((clientId): ClientRegistration => ({
@@ -55,7 +56,7 @@ export class FapiParty extends RelyingParty {
     const response = await this.push(request, dpop)
     assert.equal(response.status, 201, await response.clone().text())
     const { request_uri: uri, expires_in: expiresIn } = await json(response)
-    assert.ok(Number(expiresIn) >= 5 && Number(expiresIn) <= 600)
+    assertIs(Number(expiresIn), between(5, 600))
     return uri as string
   }
 

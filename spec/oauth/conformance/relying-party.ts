@@ -6,6 +6,7 @@ import type { ManualClock } from '../../../lib/testing'
 import { type Form, type RunningServer, json, post } from '../support'
 import { type Page, UserAgent } from '../user-agent'
 import { USER_CLAIMS } from '../user-claims'
+import { assertIs, above } from '../../support/until'
 
 export const USERS: UserDirectory = userDirectory(
   [{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims: USER_CLAIMS }],
@@ -105,7 +106,7 @@ export class RelyingParty {
     assert.equal(response.headers.get('cache-control'), 'no-store')
     const body = await json(response)
     assert.match(String(body.token_type), /^(bearer|dpop)$/i)
-    assert.ok(Number(body.expires_in) > 0)
+    assertIs(Number(body.expires_in), above(0))
     const { access_token: accessToken, id_token: idToken } = body as Form
     assert.ok(accessToken && idToken)
     const jwks = createLocalJWKSet((await json(await fetch(`${this.running.issuer}/jwks`))) as never)

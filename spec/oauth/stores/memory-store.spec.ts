@@ -8,6 +8,7 @@ import { keyHolder } from '../key-holder'
 import { type RunningServer, json, post, postJson, refresh, startServer } from '../support'
 import { UserAgent, request, tokensFor } from '../user-agent'
 import { storeContract } from './store-contract'
+import { assertIs, atLeast, atMost, below, above } from '../../support/until'
 
 describe('memoryOAuthStore()', () => {
   const clock = manualClock()
@@ -38,7 +39,8 @@ describe('memoryOAuthStore()', () => {
     for (let i = 0; i < 1_000; i++) await store.set(`few:${i}`, '\u20ac'.repeat(100), 60_000, '198.51.0.0/16')
     assert.deepEqual([await isKept('own'), await isKept('honest'), await isKept('old')], [true, true, false])
     const few = (await Promise.all(Array.from({ length: 1_000 }, (_, i) => isKept(`few:${i}`)))).lastIndexOf(false)
-    assert.ok(few > 820 && few < 880, `${999 - few} of the newest are kept`) // of about 690 bytes each
+    assertIs(few, above(820), `${999 - few} of the newest are kept`)
+    assertIs(few, below(880), `${999 - few} of the newest are kept`) // of about 690 bytes each
     for (let i = 0; i < 20; i++) await store.set(`large:${i}`, 'x'.repeat(16_000), 60_000, '2001:db8::/32')
     const large = await Promise.all(Array.from({ length: 20 }, (_, i) => isKept(`large:${i}`)))
     assert.ok(large.filter(Boolean).length <= 5 && large[19] === true)
@@ -128,7 +130,7 @@ describe("a memoryOAuthStore() full of strangers' records", () => {
         ...store,
         count: (key, by, windowMs) => {
           lifetimes.add(windowMs)
-          assert.ok(windowMs >= shortestMs)
+          assertIs(windowMs, atLeast(shortestMs))
           return store.count(key, by, windowMs)
         },
       }),
@@ -137,7 +139,7 @@ describe("a memoryOAuthStore() full of strangers' records", () => {
       shortestMs = ms
       assert.equal(await proofs.note(`proof ${ms}`, 1_000 + ms / 1_000, 1_000, 'jkt'), 'new')
     }
-    assert.ok(lifetimes.size <= 4, `${lifetimes.size} lifetimes`)
+    assertIs(lifetimes.size, atMost(4), `${lifetimes.size} lifetimes`)
   })
 })
 

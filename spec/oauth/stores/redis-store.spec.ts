@@ -7,7 +7,7 @@ import { answering } from '../../support/answering'
 import { cutWire } from '../../support/cut-wire'
 import { redisOfSuite } from '../../support/redis'
 import { storeContract } from './store-contract'
-import { until } from '../../support/until'
+import { assertIs, above, until } from '../../support/until'
 
 describe('redisOAuthStore() of the authorization server', () => {
   const own = redisOfSuite()
@@ -28,8 +28,8 @@ describe('redisOAuthStore() of the authorization server', () => {
     await store.claim('expiry', 60_000)
     await store.count('expiry-count', 1, 60_000)
     const keys = await own.redis.keys('tollgate:oauth:*')
-    assert.ok(keys.length > 2)
-    for (const key of keys) assert.ok((await own.redis.pttl(key)) > 0, key)
+    assertIs(keys.length, above(2))
+    for (const key of keys) assertIs(await own.redis.pttl(key), above(0), key)
   })
 
   it('goes on after the server forgot its scripts', async () => {
@@ -60,7 +60,7 @@ describe('redisOAuthStore() of the authorization server', () => {
     await assert.rejects(lost.get('once'))
     await assert.rejects(lost.count('tries', 1, 60_000))
     await wire.mend()
-    await until(async () => (await lost.get('once').catch(() => undefined)) === 'v')
+    await until(() => lost.get('once').catch(() => undefined), 'v')
     assert.equal((await lost.claim('once', 60_000))?.first, true, 'the claim that failed was not sent late')
     await lost.close()
     await wire.cut()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { OAuthStore } from '../../../lib/oauth/stores/store'
+import { assertIs, atLeast, atMost, below, above } from '../../support/until'
 
 export interface StoreUnderTest {
   readonly store: OAuthStore
@@ -66,7 +67,8 @@ export function storeContract(under: () => StoreUnderTest): void {
     await under().pass(50)
     const again = await store().claim(key, 60_000)
     assert.equal(again?.first, false)
-    assert.ok(again.agoMs >= 45 && again.agoMs < 5_000, String(again.agoMs))
+    assertIs(again.agoMs, atLeast(45))
+    assertIs(again.agoMs, below(5_000))
     assert.equal(await store().get(key), 'once')
   })
 
@@ -104,7 +106,8 @@ export function storeContract(under: () => StoreUnderTest): void {
     assert.equal((await store().count(over, 1, 60_000)).total, 1)
     const { total, endsInMs } = await store().count(open, 1, 120_000)
     assert.equal(total, 2)
-    assert.ok(endsInMs > 50_000 && endsInMs <= 59_945, String(endsInMs))
+    assertIs(endsInMs, above(50_000))
+    assertIs(endsInMs, atMost(59_945))
   })
 
   it('lowers a counter, but none that is not there', async () => {
@@ -121,6 +124,7 @@ export function storeContract(under: () => StoreUnderTest): void {
     await under().pass(50)
     const { total, endsInMs } = await store().count(key, 0, 120_000)
     assert.equal(total, 1)
-    assert.ok(endsInMs > 50_000 && endsInMs <= 59_955, String(endsInMs))
+    assertIs(endsInMs, above(50_000))
+    assertIs(endsInMs, atMost(59_955))
   })
 }

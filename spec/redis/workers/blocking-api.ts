@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   })
   app.get('/quick/:n', (_req, res) => void res.end())
   const { get, close } = await listen(app)
-  await until(async () => (await throttled.usage('/'))[0]?.degraded === false)
+  await until(async () => (await throttled.usage('/'))[0]?.degraded, false)
   subscribe('express-tollgate:degraded', (told) => say('outage', String((told as StoreMessage).cause)))
   for (let i = 0; i < blocks; i++) {
     await sleep(41 * (i % 11)) // now amid a heartbeat, now amid a tick, now amid nothing

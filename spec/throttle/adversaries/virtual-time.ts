@@ -3,7 +3,7 @@ import express, { type Request } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { listen, serve } from '../../support/serve'
 import { steppedClock, turn } from '../../support/stepped-clock'
-import { until } from '../../support/until'
+import { above, until } from '../../support/until'
 import { type Attack, Client, type TrickName, beQuick, handleAttack } from './attacks'
 import { modelStores } from './model-stores'
 import { opaqueStore } from '../../../lib/throttle/store/store'
@@ -74,7 +74,7 @@ export async function attack(
     const more = (await usage()).spentMs > LIMIT_MS ? 0 : Math.max(0, open - clients.size)
     const known = heard + more
     for (let i = 0; i < more; i++) ask(path, 'eve', tricks[i % tricks.length] ?? 'slow')
-    await until(() => heard === known)
+    await until(() => heard, known)
     await settled()
   }
   /** Until it is not let in at once, or its requests have ended. */
@@ -82,7 +82,7 @@ export async function attack(
     for (let n = 1; n * blockMs <= ms; n++) {
       const known = { heard, blocked }
       const client = ask('/block', as, 'slow')
-      await until(() => heard > known.heard)
+      await until(() => heard, above(known.heard))
       await settled()
       if (blocked === known.blocked) return client.destroy()
       await passUntil(clock.now() + 1)
@@ -101,7 +101,7 @@ export async function attack(
         known += beQuick(url + path, 'eve', tricks)
         if (blocks) known += beQuick(`${url}/block`, blocks.as, ['slow'])
       }
-      await until(() => heard === known)
+      await until(() => heard, known)
     }
     while (clock.now() < endsAt) {
       await askMore(path)

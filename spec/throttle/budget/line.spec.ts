@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { Budgets } from '../../../lib/throttle/budgets'
 import { manualClock } from '../../../lib/testing'
 import { SpecRequest, waitingOf } from '../spec-request'
+import { assertIs, atMost } from '../../support/until'
 
 const LIMIT_US = 1_000_000
 const STRANGERS = 80
@@ -36,7 +37,7 @@ describe('lines that are full together', () => {
       lengths.reduce((sum, length) => sum + length, all),
       4_096,
     )
-    assert.ok(Math.max(...lengths) - Math.min(...lengths) <= 9, String(lengths))
+    assertIs(Math.max(...lengths) - Math.min(...lengths), atMost(9), String(lengths))
     for (const [, ...others] of strangers) {
       const cut = others.findIndex(({ end }) => end !== undefined)
       if (cut < 0) continue

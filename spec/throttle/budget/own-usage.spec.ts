@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Hold } from '../../../lib/throttle/budget/hold'
 import { OwnUsage } from '../../../lib/throttle/budget/hold'
 import { SpecPrice, SpecTime } from '../spec-request'
+import { assertIs, atLeast } from '../../support/until'
 
 const WINDOW_US = 1_000_000
 
@@ -114,7 +115,11 @@ describe('OwnUsage', () => {
           assert.equal(own.at(now).usedUs, sum('usedUs') + charged)
           assert.equal(own.at(now).excusedUs, sum('excusedUs'))
           assert.equal(own.at(now).pricedUs, sum('pricedUs'))
-          assert.ok(own.at(now).heldUs >= own.at(now).pricedUs, 'an estimate is at least what is left of the price')
+          assertIs(
+            own.at(now).heldUs,
+            atLeast(own.at(now).pricedUs),
+            'an estimate is at least what is left of the price',
+          )
           assert.equal(own.live.length, all.filter(({ naive }) => naive.state !== 'ended').length)
         }
       }),

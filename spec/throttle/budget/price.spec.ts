@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type Histories, RoutePrice, learnPrice, priceOf } from '../../../lib/throttle/budget/price'
+import { assertIs, atMost, between, above } from '../../support/until'
 
 const LIMIT_US = 18_000_000
 
@@ -41,7 +42,7 @@ describe("priceOf(), by a subject's own history", () => {
         for (const each of all) prices.learn(route, 'ada', each)
         const price = prices.of(route, 'ada', LIMIT_US)
         const [least, most] = [8, 16].map((n) => Math.ceil(Math.max(...all.slice(-n)) * 1.125)) as [number, number]
-        assert.ok(price >= least && price <= most, `${price} is not between ${least} and ${most}`)
+        assertIs(price, between(least, most), `${price} is not between ${least} and ${most}`)
       }),
     )
   })
@@ -50,7 +51,7 @@ describe("priceOf(), by a subject's own history", () => {
     const [prices, route] = [new Prices(), new RoutePrice()]
     for (let n = 0; n < 32; n++) prices.learn(route, `slow-${n}`, 10_000_000)
     for (let n = 0; n < 7; n++) prices.learn(route, 'ada', 40_000)
-    assert.ok(prices.of(route, 'ada', LIMIT_US) > 100_000)
+    assertIs(prices.of(route, 'ada', LIMIT_US), above(100_000))
     prices.learn(route, 'ada', 40_000)
     assert.equal(prices.of(route, 'ada', LIMIT_US), 45_000)
   })
@@ -62,7 +63,7 @@ describe("priceOf(), by a subject's own history", () => {
     for (let n = 0; n < 8; n++) for (const route of [first, second]) prices.learn(route, 'ada', 40_000)
     assert.equal(prices.of(others[0] as RoutePrice, 'ada', LIMIT_US), 3_000_000)
     for (const route of others) prices.learn(route, 'ada', 10)
-    assert.ok(prices.of(first, 'ada', LIMIT_US) > 45_000, 'forgotten')
+    assertIs(prices.of(first, 'ada', LIMIT_US), above(45_000), 'forgotten')
     assert.equal(prices.of(second, 'ada', LIMIT_US), 45_000)
   })
 })
@@ -108,8 +109,8 @@ describe("priceOf(), by a route's subjects", () => {
           for (let n = 0; n < others; n++) prices.learn(route, `user-${n}`, usualUs)
           for (let n = 0; n < times; n++) prices.learn(route, 'slow', 20_000_000)
           const price = prices.of(route, 'fresh', LIMIT_US)
-          assert.ok(price <= 3_000_000, `${price}`)
-          if (others >= 7) assert.ok(price <= usualUs * 1.25, `${price} where ${others} take ${usualUs}`)
+          assertIs(price, atMost(3_000_000))
+          if (others >= 7) assertIs(price, atMost(usualUs * 1.25), `${price} where ${others} take ${usualUs}`)
         },
       ),
     )
@@ -122,7 +123,7 @@ describe("priceOf(), by a route's subjects", () => {
     for (let n = 0; n < 10; n++) prices.learn(route, `user-${n}`, 40_000)
     for (let n = 0; n < 100; n++) for (const each of routes) prices.learn(each, 'slow', 20_000_000)
     assert.equal(route.subjects, 11)
-    assert.ok(prices.of(route, 'fresh', LIMIT_US) <= 50_000)
+    assertIs(prices.of(route, 'fresh', LIMIT_US), atMost(50_000))
   })
 
   it('law: who knows where it stands is found there, or it is not there any more', () => {

@@ -24,7 +24,7 @@ app.use(throttled)
 app.get('/', (_req, res) => void res.send('ok'))
 app.get('/until-told', async (_req, res) => {
   say('runs')
-  await until(() => !server.listening)
+  await until(() => server.listening, false)
   res.send('ok')
 })
 app.get('/for-ever', (_req, res) => {

@@ -8,7 +8,7 @@ import { heard, warned } from '../../support/heard'
 import { missedDeadline } from '../../support/missed-deadline'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
-import { until } from '../../support/until'
+import { assertIs, atLeast, below, above, until } from '../../support/until'
 
 const LIMIT_MS = 10_000
 const SMALL_MS = 1_000
@@ -45,7 +45,7 @@ describe('throttle() over a Redis in which one key is bad', () => {
       assert.equal(await charge('ada', 100), 200)
       assert.equal(await charge('bob', 100), 200)
     }
-    await until(async () => (await totalMs('bob')) >= 2_000)
+    await until(() => totalMs('bob'), atLeast(2_000))
     assert.equal(await charge('ada', LIMIT_MS), 200)
     assert.equal(await charge('ada', 1), 429, 'its limit holds in this process')
     assert.equal(await charge('bob', 1), 200)
@@ -58,14 +58,14 @@ describe('throttle() over a Redis in which one key is bad', () => {
   it('in damaged fields: they are mended, and nothing is announced', async (t) => {
     const { admin, charge, keyOf, outages, totalMs, unreadable } = await api(t)
     await charge('ada', 1_000)
-    await until(async () => (await totalMs('ada')) >= 1_000)
+    await until(() => totalMs('ada'), atLeast(1_000))
     for (let i = 0; i < 5; i++) {
       const names = await admin.hkeys(keyOf('ada'))
       for (const name of names) await admin.hset(keyOf('ada'), name, 'v3:1:2:3')
       assert.equal(await charge('ada', 100), 200)
-      await until(async () => (await totalMs('ada').catch(() => 0)) >= 1_000 + 100 * (i + 1))
+      await until(() => totalMs('ada').catch(() => 0), atLeast(1_000 + 100 * (i + 1)))
     }
-    assert.ok((await totalMs('ada')) < 2_000)
+    assertIs(await totalMs('ada'), below(2_000))
     assert.deepEqual([outages(), unreadable], [[], []])
   })
 })
@@ -77,7 +77,7 @@ describe('throttle() judges each request over Redis by its own limit, where one 
   it('one after the other', async (t) => {
     const { charge, totalMs } = await api(t)
     assert.equal(await charge('ada', SMALL_MS + 1), 200)
-    await until(async () => (await totalMs('ada')) > SMALL_MS)
+    await until(() => totalMs('ada'), above(SMALL_MS))
     const statuses: Record<string, number[]> = { small: [], large: [] }
     for (let i = 0; i < 20; i++) for (const plan of PLANS) statuses[plan]?.push(await charge('ada', 1, plan))
     assert.deepEqual(statuses, RIGHT)

@@ -8,7 +8,7 @@ import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { redisOfSuite } from '../../support/redis'
 import { serve } from '../../support/serve'
 import { ready } from '../../support/ready'
-import { until } from '../../support/until'
+import { assertIs, atMost, between, until } from '../../support/until'
 
 const COMMON = { limitMs: 18_000, windowMs: 86_400_000, subject: (req: Request) => `user:${req.get('x-user')}` }
 
@@ -48,7 +48,7 @@ describe('commands that throttle() sends to Redis', () => {
       for (let i = 0; i < 300; i++) await ask(`one-${i}`)
     })
     t.diagnostic(`${commands} commands for 300 requests`)
-    assert.ok(commands >= 300 && commands <= 360, `${commands} commands`)
+    assertIs(commands, between(300, 360), `${commands} commands`)
   })
 
   it('sends one for a request of an idle user in two windows, and in three', async (t) => {
@@ -62,7 +62,7 @@ describe('commands that throttle() sends to Redis', () => {
         for (let i = 0; i < 300; i++) await ask(`${windows}-${i}`)
       })
       t.diagnostic(`${commands} commands for 300 requests in ${windows} windows`)
-      assert.ok(commands >= 300 && commands <= 360, `${commands} commands`)
+      assertIs(commands, between(300, 360), `${commands} commands`)
     }
   })
 
@@ -71,7 +71,7 @@ describe('commands that throttle() sends to Redis', () => {
     const commands = await commandsOf(async () => {
       for (let i = 0; i < 200; i++) await ask(`open-${i}`, '/open')
     })
-    assert.ok(commands >= 200 && commands <= 240, `${commands} commands`)
+    assertIs(commands, between(200, 240), `${commands} commands`)
     const [, second] = throttles
     assert.equal((await second?.usage('user:open-1'))?.[0]?.spentMs, 0)
   })
@@ -116,7 +116,7 @@ describe('commands that throttle() sends to Redis', () => {
       await rounds(3) // the first two ask
       // A busy machine makes a request look expensive now and then. Nothing is asked ahead for such a request.
       let least = Infinity
-      await until(async () => (least = Math.min(least, (await commandsOf(() => rounds(4))) / (4 * 20))) <= most)
+      await until(async () => (least = Math.min(least, (await commandsOf(() => rounds(4))) / (4 * 20))), atMost(most))
       t.diagnostic(`${least.toFixed(3)} commands for a request in ${windows} windows`)
     }
   })

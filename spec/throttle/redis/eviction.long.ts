@@ -6,7 +6,7 @@ import { redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
-import { until } from '../../support/until'
+import { assertIs, below, above, until } from '../../support/until'
 
 /** All is at rest: nothing is due, and the records are older than the canary, which is written each second. */
 const RESTING_MS = 3_000
@@ -41,18 +41,18 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       const totals = await Promise.all(users.map((user) => sharedTotalMs(admin, user, 'month')))
       return totals.filter((ms, i) => ms >= 1_000 + i).length
     }
-    await until(async () => (await known()) === users.length, LONGEST_MS)
+    await until(known, users.length, { ms: LONGEST_MS })
     const keys = await admin.keys('tollgate:w4:*')
     await sleep(RESTING_MS)
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 200_000))
     for (let i = 0; (await admin.exists(...keys)) > keys.length / 2; i++) {
-      assert.ok(i < 500, 'nothing was evicted')
+      assertIs(i, below(500), 'nothing was evicted')
       for (let k = 0; k < 20; k++) await admin.set(`co-tenant:${i}:${k}`, 'x'.repeat(2_000), 'EX', 7 * 86_400 * 9)
     }
     await admin.config('SET', 'maxmemory', '64mb')
     await Promise.all(users.map((user) => charge(user, 0))) // the process tells what it knows with the next request
-    await until(async () => (await known()) === users.length, LONGEST_MS)
+    await until(known, users.length, { ms: LONGEST_MS })
   }
 
   /** A tenant that fills the server as fast as it can, until told to stop. Its keys live longer than all windows. */
@@ -81,13 +81,13 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       const totals = await Promise.all(users.map((user) => sharedTotalMs(admin, user, 'month')))
       return totals.every((ms) => ms >= expected && ms < expected + ROUND_MS)
     }
-    await until(right, LONGEST_MS)
+    await until(right, true, { ms: LONGEST_MS })
     const keys = await admin.keys('tollgate:w4:*')
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 2_000_000))
     const stop = flood(admin)
     const evicted = async () => Number(/evicted_keys:(\d+)/.exec(await admin.info('stats'))?.[1])
-    await until(async () => (await evicted()) > 1_000)
+    await until(evicted, above(1_000))
     let missing = 0
     for (let round = 0; round < 40; round++) {
       const answers = await Promise.all(users.map((user) => charge(user, ROUND_MS)))
@@ -100,7 +100,7 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
     assert.ok(missing > 0 || policy === 'allkeys-lru', 'nothing of the throttle was evicted')
     await admin.config('SET', 'maxmemory', '64mb')
     await Promise.all(users.map((user) => charge(user, 0)))
-    await until(right, LONGEST_MS)
+    await until(right, true, { ms: LONGEST_MS })
   }
 
   for (const policy of ['allkeys-lru', 'volatile-ttl']) {

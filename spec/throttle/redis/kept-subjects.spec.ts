@@ -8,7 +8,7 @@ import { shortName } from '../../../lib/throttle/redis/record'
 import { startCluster } from '../../support/cluster'
 import { redisOfSuite } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
-import { until } from '../../support/until'
+import { assertIs, atLeast, atMost, above, until } from '../../support/until'
 import { found } from '../../../lib/top/view'
 import { redisWindows } from '../../../lib/inspect/redis-windows'
 import { keyedDigest } from '../../../lib/throttle/budget/subjects'
@@ -31,11 +31,12 @@ describe('redisStore({ keepSubjects })', () => {
   it('true: keeps the text in the hash that expires with the window, and counts it as no process', async (t) => {
     const { spend } = await start(t, store('on:', true))
     await spend('user:ada')
-    await until(async () => (await namesIn('on:'))[0] === 'user:ada')
+    await until(async () => (await namesIn('on:'))[0], 'user:ada')
     const [key = ''] = await keys('on:')
     assert.equal((await own.redis.hlen(key)) - 2, 1, 'sums, the name and one process')
     const ttl = await own.redis.pttl(key)
-    assert.ok(ttl > 0 && ttl <= 86_400_000, String(ttl))
+    assertIs(ttl, above(0))
+    assertIs(ttl, atMost(86_400_000))
   })
 
   it('false or left out: Redis never sees the text', async (t) => {
@@ -62,10 +63,10 @@ describe('redisStore({ keepSubjects })', () => {
   it('true: names again what was evicted, and what a process without names had begun', async (t) => {
     const silent = await start(t, store('again:', false))
     await silent.spend('user:ada')
-    await until(async () => (await keys('again:')).length === 1)
+    await until(async () => (await keys('again:')).length, 1)
     const { spend } = await start(t, store('again:', true))
     await spend('user:ada')
-    await until(async () => (await namesIn('again:'))[0] === 'user:ada')
+    await until(async () => (await namesIn('again:'))[0], 'user:ada')
     await own.redis.del(...(await keys('again:')))
     await until(async () => {
       await spend('user:ada')
@@ -85,7 +86,7 @@ describe('redisStore({ keepSubjects })', () => {
       const before = seen.length
       await spend('user:ada')
       await flush()
-      await until(() => seen.length > before)
+      await until(() => seen.length, above(before))
     }
     const named = seen.map((args) => args.includes('user:ada'))
     assert.equal(named[0], true)
@@ -128,7 +129,7 @@ describe('shortName()', () => {
     assert.match(long, /^user:74:https:\/\/log.*\.\.\..*6f1f2c1e-7b0c-4d6e-9a57-3c1d8e2b4a90$/)
     for (const subject of [long, '☕'.repeat(500), `a${'é'.repeat(99)}`, '\u{1f600}'.repeat(40)]) {
       const name = shortName(subject)
-      assert.ok(Buffer.byteLength(name) <= 64, name)
+      assertIs(Buffer.byteLength(name), atMost(64), name)
       assert.doesNotMatch(name, /\ufffd/)
       assert.equal(shortName(name), name)
     }
@@ -166,7 +167,7 @@ describe('redisStore({ hashKey })', () => {
     ] as const) {
       const { spend } = await start(t, { prefix, ...options })
       await spend(subject)
-      await until(async () => (await idsUnder(prefix)).length > 0)
+      await until(async () => (await idsUnder(prefix)).length, above(0))
       assert.deepEqual(await idsUnder(prefix), [id])
     }
   })
@@ -179,10 +180,10 @@ describe('redisStore({ hashKey })', () => {
       await start(t, { ...options, hashKey: `another ${KEY}` }),
     ]
     await one.spend('user:ada')
-    await until(async () => (await two.usedMs('user:ada')) >= 1_000)
+    await until(() => two.usedMs('user:ada'), atLeast(1_000))
     assert.equal(await other.usedMs('user:ada'), 0)
     await two.throttled.reset('user:ada')
-    await until(async () => (await one.usedMs('user:ada')) === 0)
+    await until(() => one.usedMs('user:ada'), 0)
   })
 
   it('lets `top` find a subject by the key', async (t) => {
@@ -190,7 +191,7 @@ describe('redisStore({ hashKey })', () => {
     await spend('user:ada')
     const windows = await redisWindows(own.redis, 'top:')
     t.after(() => windows.close())
-    await until(async () => (await windows.read()).windows.length > 0)
+    await until(async () => (await windows.read()).windows.length, above(0))
     assert.deepEqual(found((await windows.read()).windows, 'user:ada'), [])
     assert.equal(found((await windows.read()).windows, 'user:ada', keyedDigest(KEY))[0]?.name, 'user:ada')
   })

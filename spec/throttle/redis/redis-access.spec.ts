@@ -18,7 +18,7 @@ import { heard } from '../../support/heard'
 import { missedDeadline } from '../../support/missed-deadline'
 import { type Server, freePort, redisOfSuite, startRedis } from '../../support/redis'
 import { ready } from '../../support/ready'
-import { until } from '../../support/until'
+import { atLeast, including, above, until } from '../../support/until'
 import { insideOf } from '../../../lib/throttle/store/store'
 
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
@@ -61,12 +61,12 @@ describe('redisStore() over TLS', () => {
     const client = new Redis({ host: 'localhost', port, tls: { ca: readFileSync(file('ca.pem')) } })
     t.after(() => client.disconnect())
     const { degraded } = throttled(t, redisStore(client))
-    await until(async () => !(await degraded()))
+    await until(degraded, false)
   })
 
   it('refuses a server that no CA it trusts vouches for, and says so', async (t) => {
     const { causes, degraded } = throttled(t, redisStore(`rediss://localhost:${port}`))
-    await until(() => causes().length > 0)
+    await until(() => causes().length, above(0))
     assert.equal(await degraded(), true)
   })
 
@@ -91,7 +91,7 @@ describe('redisStore() where several servers stand behind one address', () => {
     redis = await startRedis('--cluster-enabled', 'yes') // refuses keys of several slots in one command, as such do
     const admin = new Redis(redis.port)
     await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
-    await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
+    await until(async () => String(await admin.cluster('INFO')), including('cluster_state:ok'))
     admin.disconnect()
   })
   after(() => redis.stop())
@@ -110,7 +110,7 @@ describe('redisStore() where several servers stand behind one address', () => {
     t.after(() => Promise.all([one.close(), other.close()]))
     const users = Array.from({ length: 120 }, (_, i) => `user-${i}`)
     const usageBy = (made: typeof one) => Promise.all(users.map(async (user) => (await made.usage(user))[0] as Usage))
-    for (const made of [one, other]) await until(async () => (await made.usage('nobody'))[0]?.degraded === false)
+    for (const made of [one, other]) await until(async () => (await made.usage('nobody'))[0]?.degraded, false)
     await Promise.all(users.map((user, i) => get(`/${1_000 * i}`, { 'X-User': user })))
     const isShared = ({ spentMs, degraded }: Usage, i: number) => Math.floor(spentMs / 1_000) === i && !degraded
     await until(async () => (await usageBy(other)).every(isShared))
@@ -125,7 +125,7 @@ describe('throttle() over Redis that is asked about many subjects', () => {
     const made = throttle({ ...OPTIONS, store: redisStore(`redis://127.0.0.1:${own.server.port}`) })
     t.after(() => made.close())
     await ready(made)
-    await until(async () => (await made.usage('nobody'))[0]?.degraded === false)
+    await until(async () => (await made.usage('nobody'))[0]?.degraded, false)
     const monitor = await own.redis.monitor()
     t.after(() => monitor.disconnect())
     const sizes: number[] = []
@@ -139,7 +139,7 @@ describe('throttle() over Redis that is asked about many subjects', () => {
   it('sends one command for sixteen of them, though the turn goes on', async (t) => {
     const { usage, sizes } = await watched(t)
     await Promise.all(Array.from({ length: 36 }, (_, i) => usage(`one ${i}`)))
-    await until(() => sizes.length >= 3)
+    await until(() => sizes.length, atLeast(3))
     assert.deepEqual(sizes, [16, 16, 4])
   })
 
@@ -154,7 +154,7 @@ describe('throttle() over Redis that is asked about many subjects', () => {
     }
     own.server.signal('SIGCONT')
     await Promise.all(answers)
-    await until(() => sizes.length >= 3)
+    await until(() => sizes.length, atLeast(3))
     assert.deepEqual(sizes, [1, 1, 4])
   })
 })
@@ -175,10 +175,10 @@ describe('redisStore() with a Redis user of few rights', () => {
   it('works where INFO is denied, heartbeats and all', async (t) => {
     const warn = t.mock.method(console, 'warn', () => undefined) // ioredis says that it could not ask
     const { degraded, causes, beats } = throttled(t, redisStore(await user('uninformed', NEEDED)))
-    await until(async () => !(await degraded()))
-    await until(() => beats() >= 3)
+    await until(degraded, false)
+    await until(beats, atLeast(3))
     assert.ok(causes().every(missedDeadline), causes().join())
-    await until(async () => !(await degraded()))
+    await until(degraded, false)
     assert.ok(warn.mock.calls.every(({ arguments: [said] }) => /INFO/.test(String(said))))
   })
 
@@ -195,7 +195,7 @@ describe('redisStore() with a Redis user of few rights', () => {
       )
       assert.equal(await degraded(), true)
       await own.redis.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
-      await until(async () => !(await degraded()))
+      await until(degraded, false)
       const denied = causes().filter((cause) => /denies its user a right/.test(cause))
       // On a busy machine the server may miss a heartbeat besides.
       assert.equal(denied.length, 1)

@@ -6,7 +6,7 @@ import type { Report } from '../../../lib/throttle/budget/report'
 import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { startRedis } from '../../support/redis'
 import { reportFor } from '../../support/report'
-import { until } from '../../support/until'
+import { assertIs, atMost, above, until } from '../../support/until'
 import { insideOf } from '../../../lib/throttle/store/store'
 
 const WARM_UP = 10_000
@@ -65,7 +65,8 @@ it('redisStore() takes at most 400 bytes of a subject at rest and a window with 
     await Promise.all(stores.map((store, n) => published(store, `process${n}`, reports)))
   }
   const each = ((await used()) - before) / SUBJECTS
-  assert.ok(each > 100 && each <= 400, `${each.toFixed(0)} bytes`)
+  assertIs(each, above(100), `${each.toFixed(0)} bytes`)
+  assertIs(each, atMost(400), `${each.toFixed(0)} bytes`)
   const keys = await client.dbsize()
   assert.equal(keys, WARM_UP + SUBJECTS + 2) // the canary, and who lives
   assert.match(await client.info('keyspace'), new RegExp(`keys=${keys},expires=${keys}`))

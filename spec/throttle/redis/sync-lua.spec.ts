@@ -7,7 +7,7 @@ import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report
 import type { Report } from '../../../lib/throttle/budget/report'
 import { type Reported, reportFor } from '../../support/report'
 import { redisOfSuite } from '../../support/redis'
-import { until } from '../../support/until'
+import { assertIs, above, until } from '../../support/until'
 import { type Hash, StoreModel, numberOf } from '../simulation/model'
 import { Random } from '../simulation/random'
 import { insideOf } from '../../../lib/throttle/store/store'
@@ -154,7 +154,7 @@ describe('sync.lua', () => {
       } else if (r.chance(0.2)) await isAsModelled(keyOf(last), hash)
     }
     for (const kind of ['written', 'late', 'closed', 'granted', 'granted in part', 'alone', 'places ahead'])
-      assert.ok((random.kinds.get(kind) ?? 0) > 10, `${kind}: ${random.kinds.get(kind) ?? 0}`)
+      assertIs(random.kinds.get(kind) ?? 0, above(10), `${kind}: ${random.kinds.get(kind) ?? 0}`)
   })
 
   it('takes reports together as one after the other, and keeps each apart', async () => {

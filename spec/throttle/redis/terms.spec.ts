@@ -5,7 +5,7 @@ import { type RedisStoreOptions, type ThrottleOptions, redisStore, throttle, bud
 import { warned } from '../../support/heard'
 import { databaseOfSuite, redisOfSuite } from '../../support/redis'
 import { ready } from '../../support/ready'
-import { until } from '../../support/until'
+import { atLeast, above, until } from '../../support/until'
 import { insideOf } from '../../../lib/throttle/store/store'
 import { serve } from '../../support/serve'
 
@@ -23,7 +23,7 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
       t.after(() => throttled.close())
       await ready(throttled)
       const beats = beat.mock.callCount()
-      if (said().length === 0) await until(() => beat.mock.callCount() > beats)
+      if (said().length === 0) await until(() => beat.mock.callCount(), above(beats))
     }
     return said()
   }
@@ -63,7 +63,7 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
       const throttled = throttle({ name: 'changed', limitMs, store })
       await ready(throttled)
       const beats = beat.mock.callCount()
-      await until(() => beat.mock.callCount() > beats + 1)
+      await until(() => beat.mock.callCount(), above(beats + 1))
       await throttled.close()
     }
     assert.ok(!said.join().includes("'changed'"), said.join())
@@ -92,7 +92,7 @@ async function charged(t: TestContext, one: ThrottleOptions, other: ThrottleOpti
     await throttles[1]?.usage('ada') // publishes what it has charged
     return (await throttles[0]?.usage('ada'))?.[0]?.spentMs ?? 0
   }
-  await until(async () => (await spent()) >= 2_000)
+  await until(spent, atLeast(2_000))
   return Math.floor((await spent()) / 1_000)
 }
 
@@ -133,7 +133,7 @@ it('throttle() says nothing of two stores of one server that no request passes b
   await ready(one, two)
   const before = said.length
   const first = get('/one')
-  await until(async () => ((await one.usage('ada'))[0]?.spentMs ?? 0) > 0)
+  await until(async () => (await one.usage('ada'))[0]?.spentMs ?? 0, above(0), { answer: first })
   await get('/two')
   finish()
   await first

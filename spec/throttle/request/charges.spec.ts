@@ -5,7 +5,7 @@ import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { type Handling, heldApi } from '../../support/held-api'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { assertIs, atMost, until } from '../../support/until'
 
 /** What a request works: the whole limit. */
 const WORK_MS = 1_000
@@ -61,7 +61,9 @@ describe('budgetOf().charge() bounds work as the stopwatch does', () => {
       for (const take of [charged, chargedAfterTheEnd]) {
         const byCharge = await taken(t, take, options)
         t.diagnostic(JSON.stringify({ byStopwatch, byCharge }))
-        byCharge.forEach((limits, window) => assert.ok(limits <= (byStopwatch[window] as number), `window ${window}`))
+        byCharge.forEach((limits, window) =>
+          assertIs(limits, atMost(byStopwatch[window] as number), `window ${window}`),
+        )
       }
     })
 
@@ -76,7 +78,7 @@ describe('budgetOf().charge() bounds work as the stopwatch does', () => {
     const burst = async (requests: number) => {
       const refused: number[] = []
       const asked = Array.from({ length: requests }, () => get('/').then(({ status }) => refused.push(status)))
-      await until(() => refused.length + running.length === requests)
+      await until(() => refused.length + running.length, requests)
       const begun = running.splice(0)
       for (const res of begun) res.end()
       await Promise.all(asked)

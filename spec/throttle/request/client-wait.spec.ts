@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import express, { type Request, type Response } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { type Handling, heldApi } from '../../support/held-api'
-import { until } from '../../support/until'
+import { including, above, until } from '../../support/until'
 import { manualClock } from '../../../lib/testing'
 import { connected, serve } from '../../support/serve'
 
@@ -19,7 +19,7 @@ async function uploads(t: TestContext, count: number, options: ThrottleOptions =
       socket.write('a')
       sockets.push(socket)
     }
-  await until(() => api.running.length === count * paths.length)
+  await until(() => api.running.length, count * paths.length)
   for (const { req } of api.running) req.on('error', () => undefined).resume()
   await until(() => api.running.every(({ req }) => req.readableDidRead))
   await new Promise(setImmediate)
@@ -79,7 +79,7 @@ describe('throttle({ clientWaitMs })', () => {
     clock.advance(2_020)
     running[0]?.res.end()
     assert.equal(await spentMs(), 20)
-    await until(() => sockets[0]?.text.includes('\r\n\r\n'))
+    await until(() => sockets[0]?.text, including('\r\n\r\n'))
     assert.match(sockets[0]?.text ?? '', /\r\nX-PROCESSING-TIME: 20\r\n/i)
   })
 
@@ -90,7 +90,7 @@ describe('throttle({ clientWaitMs })', () => {
       const { socket } = (running[0] as Handling).req
       const before = socket.bytesRead
       sockets[0]?.write('b')
-      await until(() => socket.bytesRead > before)
+      await until(() => socket.bytesRead, above(before))
       await new Promise(setImmediate)
       clock.advance(10)
     }
@@ -189,7 +189,7 @@ async function api(t: TestContext, timersAt = 1) {
     const socket = await connected(t, port)
     const before = working.length
     socket.write(`${method} /work HTTP/1.1\r\nHost: x\r\n${rest}`)
-    await until(() => working.length > before)
+    await until(() => working.length, above(before))
     return socket
   }
   const leaves = async (socket: Socket) => {

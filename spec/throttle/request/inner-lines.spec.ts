@@ -5,7 +5,7 @@ import { type ThrottleOptions, redisStore, throttle } from '../../../lib'
 import { databaseOfSuite } from '../../support/redis'
 import { serve } from '../../support/serve'
 import { ready } from '../../support/ready'
-import { until } from '../../support/until'
+import { assertIs, atLeast, atMost, until } from '../../support/until'
 
 /** So long that no window ends amid a spec. */
 const WINDOW_MS = 2_592_000_000
@@ -62,7 +62,7 @@ describe('throttle() below throttle(): who waits for an inner window keeps its p
         const asked = paths.flatMap((path) =>
           Array.from({ length: 40 }, (_, i) => (rows[i % rows.length] as (typeof rows)[0]).ask(path)),
         )
-        await until(() => count() >= 2)
+        await until(count, atLeast(2))
         for (let i = 0; i < 40; i++) asked.push((rows[i % rows.length] as (typeof rows)[0]).ask('/'))
         while (answered() < asked.length) {
           await until(() => count() > 0 || answered() === asked.length)
@@ -75,7 +75,7 @@ describe('throttle() below throttle(): who waits for an inner window keeps its p
             if (first !== undefined) end(first)
           }
         }
-        assert.ok(most <= 32, `${most} ran at once`)
+        assertIs(most, atMost(32), `${most} ran at once`)
         for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
       })
 })

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { until } from '../../support/until'
+import { assertIs, atMost, below, above, until } from '../../support/until'
 import type { WaitingLook, WaitingQuestion } from '../processes/waiting-server'
 import { TYPESCRIPT, programOf } from '../../support/typescript'
 
@@ -68,39 +68,40 @@ describe('throttle() where 5,000 requests of 100 subjects would wait', { timeout
   it('keeps a bounded number waiting, and gives their memory back when they leave or have been served', async () => {
     const before = await ask('weigh')
     const clients = await all(REQUESTS)
-    await until(async () => (await ask('look')).came === REQUESTS)
+    await until(async () => (await ask('look')).came, REQUESTS)
     const refused = () => clients.filter(({ status }) => status === 429)
     const kept = () => clients.filter(({ status }) => status === 0)
-    await until(() => kept().length <= MOST_WAITING + 2 * SUBJECTS)
+    await until(() => kept().length, atMost(MOST_WAITING + 2 * SUBJECTS))
     assert.equal(refused().length + kept().length, REQUESTS)
     const { running } = await ask('look')
     assert.equal(running, 2 * SUBJECTS)
     const waiting = kept().length - running
-    assert.ok(waiting > 3_000 && waiting <= MOST_WAITING, `${waiting} wait`)
+    assertIs(waiting, above(3_000), `${waiting} wait`)
+    assertIs(waiting, atMost(MOST_WAITING), `${waiting} wait`)
     const served = new Set(kept().map(({ subject }) => subject))
     assert.equal(served.size, SUBJECTS, 'each subject has a place')
 
     // What is refused keeps its connection, which is the server's memory and not the throttle's.
     for (const { socket } of refused()) socket.destroy()
-    await until(async () => (await ask('look')).connections === kept().length)
+    await until(async () => (await ask('look')).connections - kept().length, 0)
     const full = (await ask('weigh')).heapBytes - before.heapBytes
-    assert.ok(full / kept().length < BYTES_EACH, `${Math.round(full / kept().length)} bytes for each`)
+    assertIs(full / kept().length, below(BYTES_EACH), `${Math.round(full / kept().length)} bytes for each`)
 
     const leaving = kept().filter(({ subject }) => subject < SUBJECTS / 2)
     const staying = kept().filter(({ subject }) => subject >= SUBJECTS / 2)
     for (const { socket } of leaving) socket.destroy()
-    await until(async () => (await ask('look')).connections === staying.length)
+    await until(async () => (await ask('look')).connections, staying.length)
     await ask('tick')
     const half = (await ask('weigh')).heapBytes - before.heapBytes
     const share = staying.length / (staying.length + leaving.length)
-    assert.ok(half < full * (share + 0.2), `${half} bytes of ${full} where ${share} of the requests are left`)
+    assertIs(half, below(full * (share + 0.2)), `${half} bytes of ${full} where ${share} of the requests are left`)
 
     await ask('release')
     await until(() => staying.every(({ status }) => status === 200))
     for (const { socket } of staying) socket.destroy()
-    await until(async () => (await ask('look')).connections === 0)
+    await until(async () => (await ask('look')).connections, 0)
     await ask('tick')
     const left = (await ask('weigh')).heapBytes - before.heapBytes
-    assert.ok(left < BYTES_LEFT, `${left} bytes are left`)
+    assertIs(left, below(BYTES_LEFT), `${left} bytes are left`)
   })
 })

@@ -5,7 +5,7 @@ import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { type Handling, heldApi } from '../../support/held-api'
 import { connected, serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { assertIs, atMost, above, until } from '../../support/until'
 
 describe('throttle() and the requests of a subject that run at once', () => {
   it('lets 32 run on a fresh budget, whatever the price', async (t) => {
@@ -64,7 +64,7 @@ describe('throttle() and a request that the app destroys in the turn in which it
       const count = arrived.length + 1
       const socket = await connected(t, port)
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      await until(() => arrived.length === count)
+      await until(() => arrived.length, count)
     }
     for (let i = 0; i < 8; i++) await get('/work') // at 10 ms
     await get('/charge/915')
@@ -73,7 +73,7 @@ describe('throttle() and a request that the app destroys in the turn in which it
     await ask('/work?held')
     assert.equal(running.length, 1)
     running[0]?.end()
-    await until(() => running.length === 2)
+    await until(() => running.length, 2)
     await ask('/work?held')
     assert.equal(running.length, 3)
   })
@@ -207,12 +207,12 @@ describe('throttle({ concurrency })', () => {
     for (let n = 0; n < 50; n++) await open(`/work?n=${n}`)
     const order: unknown[] = []
     while (order.length < 50) {
-      await until(() => running.length > 0)
-      assert.ok(running.length <= 4, `${running.length} at once`)
+      await until(() => running.length, above(0))
+      assertIs(running.length, atMost(4), `${running.length} at once`)
       const { req, res } = running.shift() as (typeof running)[0]
       order.push(Number(req.query.n))
       res.end()
-      await until(() => running.length === Math.min(4, 50 - order.length))
+      await until(() => running.length, Math.min(4, 50 - order.length))
     }
     assert.deepEqual(
       order,

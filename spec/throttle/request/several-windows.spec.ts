@@ -12,7 +12,7 @@ import { askingStore } from '../../support/asking-store'
 import { serve } from '../../support/serve'
 import { databaseOfSuite } from '../../support/redis'
 import { ready } from '../../support/ready'
-import { until } from '../../support/until'
+import { assertIs, below, above, until } from '../../support/until'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -65,9 +65,9 @@ describe('throttle() twice, where a request waits for the second', () => {
     const asked = Array.from({ length: 12 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').line.length === 10)
     assert.equal(team().own.live.length, 12)
-    assert.ok(team().own.at(nowUs(systemClock)).usedUs < 6_000_000, 'those that wait take no time')
+    assertIs(team().own.at(nowUs(systemClock)).usedUs, below(6_000_000), 'those that wait take no time')
     for (let served = 0; served < 12;) {
-      await until(() => running.size > 0)
+      await until(() => running.size, above(0))
       for (const res of running) {
         res.end()
         running.delete(res)
@@ -75,7 +75,7 @@ describe('throttle() twice, where a request waits for the second', () => {
       }
     }
     for (const { answer } of asked) assert.equal((await answer)?.status, 200)
-    await until(() => team().own.live.length === 0)
+    await until(() => team().own.live.length, 0)
   })
 
   it("leaves the places and the time of the team to its other users where the user's window is the outer one", async (t) => {
@@ -85,10 +85,10 @@ describe('throttle() twice, where a request waits for the second', () => {
     for (const who of ['bob', 'eve', 'joe']) {
       const before = new Set(running)
       const answer = ask(who).answer.then((res) => res?.status)
-      await until(() => running.size === 3)
+      await until(() => running.size, 3, { answer })
       for (const res of running) if (!before.has(res)) res.end()
       assert.equal(await answer, 200)
-      await until(() => running.size === 2)
+      await until(() => running.size, 2)
     }
     for (const { leave } of asked) leave()
     await Promise.all(asked.map(({ answer }) => answer))
@@ -120,7 +120,7 @@ describe('throttle() twice, where a request waits for the second', () => {
     await until(() => running.size === 2 && user('ada').line.length === 28)
     for (const { leave } of asked) leave()
     for (const { answer } of asked) await answer
-    await until(() => user('ada').line.length === 0)
+    await until(() => user('ada').line.length, 0)
     asked.length = 0
     // The parsers that Node keeps for later connections may each know their last one.
     await until(async () => {
@@ -180,7 +180,7 @@ describe('throttle() twice over one store, with one window name', () => {
     t.after(() => Promise.all([user.close(), team.close()]))
     assert.equal((await get('/', { 'X-User': 'ada' })).status, 200)
     assert.equal((await get('/', { 'X-User': 'bob' })).status, 429)
-    assert.ok(((await user.usage('bob'))[0]?.spentMs ?? 1_001) < 1_000, 'what ran between the two')
+    assertIs((await user.usage('bob'))[0]?.spentMs ?? 1_001, below(1_000), 'what ran between the two')
   })
 
   for (const order of ['before', 'after'] as const)

@@ -11,7 +11,7 @@ import { blockableClock } from '../../support/blockable-clock'
 import { get, serve } from '../../support/serve'
 import { spawnProgram } from '../../support/typescript'
 import { steppedClock } from '../../support/stepped-clock'
-import { until } from '../../support/until'
+import { not, until } from '../../support/until'
 
 const BLOCKED_MS = 500
 const VICTIMS = 4
@@ -34,11 +34,11 @@ async function charged(when: 'first turn' | 'later turn') {
   const { get } = await serve(app)
   const names = Array.from({ length: VICTIMS }, (_, i) => `victim-${i}`)
   const answers = names.map((name) => get('/victim', { 'X-User': name }))
-  await until(() => victims.length === VICTIMS)
+  await until(() => victims.length, VICTIMS)
   advance(10)
   const blocked = get('/blocks', { 'X-User': 'culprit' })
   if (when === 'later turn') {
-    await until(() => goOn !== undefined)
+    await until(() => goOn, not(undefined), { answer: blocked })
     advance(5)
     goOn?.()
   }
@@ -76,7 +76,7 @@ describe("throttle() where one request's handler blocks the event loop for 500 m
     let came = 0
     server.prependListener('request', () => came++)
     const answers = Array.from({ length: 20 }, () => get('/'))
-    await until(() => came === 20)
+    await until(() => came, 20)
     await passUntil(clock.now() + 200)
     await Promise.all(answers)
     const usage = throttled.usage('ada')
@@ -98,7 +98,7 @@ describe("throttle() where one request's handler blocks the event loop for 500 m
     })
     const { get } = await serve(app)
     const answer = get('/waits', { 'X-User': 'mallory' })
-    await until(() => waiting.length === 1)
+    await until(() => waiting.length, 1, { answer })
     for (let i = 0; i < blocks; i++) {
       assert.equal((await get('/blocks', { 'X-User': `other-${i}` })).status, 200)
       advance(1)
@@ -124,7 +124,7 @@ describe('throttle() in a process whose event loop stands still', () => {
     const at = (path: string) => `http://127.0.0.1:${line.slice('port '.length)}${path}`
     const notCharged = async (paths: string[], during: () => Promise<unknown>) => {
       const answers = paths.map((path) => get(at(path)))
-      await until(async () => Number((await get(at('/in-flight'))).body) === paths.length)
+      await until(async () => Number((await get(at('/in-flight'))).body), paths.length)
       await during()
       const missing = JSON.parse((await get(at('/end'))).body) as Record<string, number>
       await Promise.all(answers)

@@ -4,7 +4,7 @@ import { type RefusedMessage, ThrottledError, type ThrottleOptions } from '../..
 import { tooMany } from '../../../lib/throttle/request/refusal'
 import { heldApi } from '../../support/held-api'
 import { heard } from '../../support/heard'
-import { until } from '../../support/until'
+import { assertIs, between, above, until } from '../../support/until'
 
 /** Requests wait for 5 s, as by default, and no window ends amid a spec. */
 const WAITING = { windowMs: 2_592_000_000, wait: undefined } satisfies ThrottleOptions
@@ -59,7 +59,7 @@ describe('throttle() lets a request wait that fits in what is left, but not besi
     const api = await heldApi(t, { ...WAITING, wait: { perSubject: 1_000 } })
     const { counts, order } = await answers(api, await clients(api, 300), 100)
     assert.deepEqual(counts, { 200: order.length, 429: 300 - order.length })
-    assert.ok(order.length >= 9 && order.length <= 11, `${order.length} of 100 ms`)
+    assertIs(order.length, between(9, 11), `${order.length} of 100 ms`)
   })
 
   it('decides first come, first served', async (t) => {
@@ -141,7 +141,7 @@ describe('throttle() says why it refuses', () => {
       const refused = (await clients(api, 6)).filter((_client, i) => i > 2)
       await answers(api, refused, 20)
       const bodies = refused.filter((client) => statusOf(client) === 429).map(({ text }) => text.split('\r\n\r\n')[1])
-      assert.ok(bodies.length > 0)
+      assertIs(bodies.length, above(0))
       for (const body of bodies) assert.equal((JSON.parse(body ?? '') as { detail: string }).detail, reason)
     }
     assert.match(
@@ -179,7 +179,7 @@ describe('throttle() and a waiting request whose client goes', () => {
       return told.length === refused // it waits
     })
     api.endAll()
-    await until(() => api.running.length > 0)
+    await until(() => api.running.length, above(0))
     assert.deepEqual(api.running.map(({ req }) => req.query.n), ['2']) // prettier-ignore
   })
 })
