@@ -12,7 +12,7 @@ const ROOMS = [
 const INNER = {
   bearer: ['refusal', 'session', 'credentials', 'keys', 'claims', 'revocation', 'dpop', 'issuers'],
   http: ['request', 'measure', 'fetch', 'answer'],
-  throttle: ['budget', 'store', 'redis', 'request'],
+  throttle: ['setup', 'budget', 'overload', 'store', 'redis', 'request'],
   oauth: [
     ...['keys', 'directories', 'stores', 'parameters', 'records', 'pages'],
     ...['clients', 'tokens', 'client-auth', 'grants', 'endpoints'],

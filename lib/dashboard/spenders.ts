@@ -55,9 +55,9 @@ export class Spenders {
   }
 
   #spender(seen: Seen, now: number): Spender | undefined {
-    const budgets = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.budgets
-    if (budgets === undefined) return undefined
-    const account = budgets.account(subjectKey(seen.name))
+    const accounts = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.accounts
+    if (accounts === undefined) return undefined
+    const account = accounts.account(subjectKey(seen.name))
     return {
       ...seen,
       spentMs: Math.max(0, Math.floor(account.usedUs(now) / 1_000)),

@@ -104,7 +104,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     overview(inside, activity, spenders, await all?.read(finds), guardedLabel),
   )
 
-  const isUsageShared = inside.windows.every(({ budgets }) => budgets.isUsageShared)
+  const isUsageShared = inside.windows.every(({ accounts }) => accounts.usage.isShared)
 
   const router = Router()
   router.use(...guard.map(guarded), setOwnHeaders)

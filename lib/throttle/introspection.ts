@@ -1,12 +1,12 @@
 import type { Clock } from '../http/clock'
-import type { Budgets } from './budgets'
-import type { Overload } from './overload'
+import type { Overload } from './overload/overload'
 import type { Policy } from './options'
+import type { Accounts } from './store/accounts'
 import type { SharedStore } from './store/shared-store'
 
 /** What other rooms of the package see of a throttle, and apps do not. */
 export interface ThrottleIntrospection {
-  readonly windows: readonly { readonly policy: Policy; readonly budgets: Budgets }[]
+  readonly windows: readonly { readonly policy: Policy; readonly accounts: Accounts }[]
   /** Undefined where the windows are in this process's memory. */
   readonly shared: SharedStore | undefined
   readonly clock: Clock

@@ -15,7 +15,7 @@ import { PLACES } from './budget/past'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { AccountStore, ThrottleStore } from './store/store'
-import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
+import { RIGHT_LINES, WINDOW_LINES, asWork } from './setup/options-of-other-limiters'
 import type { SubjectFunction } from './subject'
 
 /**

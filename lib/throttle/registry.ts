@@ -1,20 +1,20 @@
 import type { Clock } from '../http/clock'
 import { storeError } from '../http/help'
 import { shown } from '../http/options'
-import { Budgets } from './budgets'
 import type { Policy } from './options'
+import { Accounts } from './store/accounts'
 import { SharedStore } from './store/shared-store'
 import type { AccountStore } from './store/store'
 
 interface Entry {
   readonly policy: Policy
-  readonly budgets: Budgets
+  readonly accounts: Accounts
   users: number
 }
 
 /**
- * The budgets of policies by their names: those of all throttles over one store, or of one throttle without a store. Whoever
- * opens the same policy shares its budgets; where the limits differ, one of them is a mistake.
+ * The accounts of policies by their names: those of all throttles over one store, or of one throttle without a store. Whoever
+ * opens the same policy shares its accounts; where the limits differ, one of them is a mistake.
  */
 export class Registry {
   static readonly #ofStore = new WeakMap<AccountStore, Registry>()
@@ -26,7 +26,7 @@ export class Registry {
     this.#store = store
   }
 
-  /** The budgets over this store. Without a store they are the caller's own. */
+  /** The registry over this store. Without a store it is the caller's own. */
   static of(store: AccountStore | undefined): Registry {
     let registry = store && this.#ofStore.get(store)
     if (registry === undefined) {
@@ -37,17 +37,17 @@ export class Registry {
   }
 
   /**
-   * The budgets of this policy, made where there is none.
+   * The accounts of this policy, made where there is none.
    *
    * @throws {TypeError} where there is one of the same name with other terms
    */
-  open(policy: Policy, clock: Clock): Budgets {
+  open(policy: Policy, clock: Clock): Accounts {
     const { name, windowMs, carryOvershoot } = policy
     let entry = this.#entries.get(name)
     if (entry === undefined) {
       const shared = this.#store && SharedStore.of(this.#store, clock)
       const terms = { windowUs: windowMs * 1_000, carryOvershoot, shown: shownPolicy(policy) }
-      this.#entries.set(name, (entry = { policy, budgets: new Budgets(name, terms, clock, shared), users: 0 }))
+      this.#entries.set(name, (entry = { policy, accounts: new Accounts(name, terms, clock, shared), users: 0 }))
     }
     if (!isSame(entry.policy, policy)) {
       throw storeError(
@@ -56,15 +56,15 @@ export class Registry {
       )
     }
     entry.users++
-    return entry.budgets
+    return entry.accounts
   }
 
-  /** The last user of budgets closes them. */
+  /** The last user of a policy's accounts closes them. */
   async close(name: string): Promise<void> {
     const entry = this.#entries.get(name)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(name)
-    await entry.budgets.close()
+    await entry.accounts.close()
   }
 }
 

@@ -14,8 +14,8 @@ import { stayAlive } from '../http/stay-alive'
 import { Hold } from './budget/hold'
 import { RouteTable } from './budget/price'
 import { exposeForInspection } from './introspection'
-import { checkMountOrder } from './mount-order'
-import { Overload } from './overload'
+import { checkMountOrder } from './setup/mount-order'
+import { Overload } from './overload/overload'
 import { type Policy, type ThrottleOptions, throttleOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, mostLimitMs, requestConcurrency, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
@@ -25,7 +25,14 @@ import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
-import { checkReuse, orderCheck, warnOfMountedKey, warnOfProcesses, warnOfSubject, warnOfTwoStores } from './warnings'
+import {
+  checkReuse,
+  orderCheck,
+  warnOfMountedKey,
+  warnOfProcesses,
+  warnOfSubject,
+  warnOfTwoStores,
+} from './setup/warnings'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends Middleware {
@@ -149,14 +156,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const who = subjectOf(req, subject, values)
       if (who === null) return next()
       if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
-      const { policy, budgets } = chosen
+      const { policy, accounts } = chosen
       const limitUs = requestLimitUs(policy, req)
       const concurrency = requestConcurrency(policy, req)
-      const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
+      const account = accounts.payer(subjectKey(who), maxSubjects, req, now)
       if (subject !== undefined && account.limitUs === 0) warnOfSubject(who, subject) // the account's first request
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
-      held = request.heldIn(account, budgets)
-      if (held !== undefined && held.window.budgets !== budgets) warnOfTwoStores(budgets.name)
+      held = request.heldIn(account, accounts)
+      if (held !== undefined && held.window.accounts !== accounts) warnOfTwoStores(accounts.name)
       if (held !== undefined && !isStricter(rules, held.window)) return next()
       meter.eventStreams ??= policy.eventStreams
       if (isAddressSubject(who)) request.orderCheck ??= orderCheck(req, subject)
@@ -181,14 +188,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function open(policy: Policy): OpenPolicy {
-    const opened = { ...rules, policy, budgets: registry.open(policy, clock), routes: new RouteTable() }
+    const opened = { ...rules, policy, accounts: registry.open(policy, clock), routes: new RouteTable() }
     names.push(policy.name)
-    if (!windows.some(({ budgets }) => budgets === opened.budgets)) windows.push(opened)
+    if (!windows.some(({ accounts }) => accounts === opened.accounts)) windows.push(opened)
     return opened
   }
 
   async function usage(who: string): Promise<Usage[]> {
-    return Promise.all(windows.map(({ policy, budgets }) => usageOf(policy, budgets, subjectKey(who), clock)))
+    return Promise.all(windows.map(({ policy, accounts }) => usageOf(policy, accounts, subjectKey(who), clock)))
   }
 
   async function advise({ hours = 24, limitsMs }: Exclude<Parameters<Throttle['advise']>[0], undefined> = {}): Promise<
@@ -198,14 +205,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const most = mostLimitMs(Math.max(...windows.map(({ policy }) => policy.windowMs)))
     for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, most)
     return Promise.all(
-      windows.map(async ({ policy, budgets }) =>
-        adviceOf(policy, await budgets.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
+      windows.map(async ({ policy, accounts }) =>
+        adviceOf(policy, await accounts.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
       ),
     )
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(windows.map(({ budgets }) => resetUsage(budgets, subjectKey(who), clock)))
+    await Promise.all(windows.map(({ accounts }) => resetUsage(accounts, subjectKey(who), clock)))
   }
 
   async function ready({ withinMs }: { readonly withinMs?: number | undefined } = {}): Promise<void> {
@@ -224,7 +231,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   async function flush(): Promise<void> {
-    await Promise.all(windows.map(({ budgets }) => budgets.flush()))
+    await Promise.all(windows.map(({ accounts }) => accounts.flush()))
   }
 
   function close(): Promise<void> {

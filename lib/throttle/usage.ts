@@ -1,7 +1,8 @@
 import { type Clock, nowUs } from '../http/clock'
 import type { Account } from './budget/account'
-import type { Budgets } from './budgets'
 import type { Policy } from './options'
+import { reset } from './budget/decide'
+import type { Accounts } from './store/accounts'
 
 /** What a subject has used of one window. */
 export interface Usage {
@@ -22,11 +23,11 @@ export interface Usage {
 /** What the subject has used, with what the other processes have charged where the window is shared. */
 export async function usageOf(
   { name, limitMs: stated }: Policy,
-  budgets: Budgets,
+  accounts: Accounts,
   subject: string,
   clock: Clock,
 ): Promise<Usage> {
-  const account = await budgets.refresh(subject)
+  const account = await accounts.refresh(subject)
   const now = nowUs(clock)
   const spentMs = account.usedUs(now) / 1_000
   const limitMs = typeof stated === 'number' ? stated : account.limitUs > 0 ? account.limitUs / 1_000 : null
@@ -57,15 +58,15 @@ export class StoreDownError extends Error {
  *
  * @throws {StoreDownError} where what the other processes used cannot be known
  */
-export async function resetUsage(budgets: Budgets, subject: string, clock: Clock): Promise<void> {
+export async function resetUsage(accounts: Accounts, subject: string, clock: Clock): Promise<void> {
   const since = nowUs(clock)
   const until = clock.now() + WAITS_MS
   const isUnheard = ({ server, heardAt }: Account) => !server.isMemory && (server.isDown || heardAt < since)
-  let account = await budgets.refresh(subject)
+  let account = await accounts.refresh(subject)
   while (isUnheard(account)) {
     if (clock.now() >= until) throw new StoreDownError()
     await new Promise<void>((resolve) => clock.after(ASKS_MS, resolve))
-    account = await budgets.refresh(subject)
+    account = await accounts.refresh(subject)
   }
-  await budgets.reset(account)
+  await reset(account, nowUs(clock))
 }

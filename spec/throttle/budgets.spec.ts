@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
+import { charge, finish, reset } from '../../lib/throttle/budget/decide'
 import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf, openBudgets } from './spec-budgets'
 import { SpecRequest } from './spec-request'
 import { assertIs, atLeast, atMost, below, above } from '../support/until'
@@ -12,7 +13,7 @@ async function come({ begin, settle, now }: ReturnType<typeof budgetsOf>, priceU
   asked.finish(now())
 }
 
-describe('Budgets over a store', () => {
+describe('Accounts over a store', () => {
   /** Twenty requests come one after the other; at the next tick the store grants as much time ahead. */
   async function granted() {
     const t = await openBudgets()
@@ -182,14 +183,14 @@ describe('Budgets over a store', () => {
   })
 
   it('tells at a tick that a request was written off, and a reset', async () => {
-    const { ask, start, settle, budgets, now, other, pass } = await openBudgets()
+    const { ask, start, settle, now, other, pass } = await openBudgets()
     other({ strain: 400, past: 'news' })
     const asked = ask(LIMIT_US / 2)
     await settle()
-    budgets.writeOff(start(asked).hold, now())
+    start(asked).hold.account.writeOff(LIMIT_US, now())
     await pass(150)
     assert.equal(other({ seq: 2 }).figures?.unseen, LIMIT_US / 4)
-    void budgets.reset(asked.hold.account)
+    void reset(asked.hold.account, now())
     await settle()
     const { unseen, strain } = other({ seq: 3 }).figures ?? {}
     assert.deepEqual([unseen, strain], [0, 100])
@@ -277,15 +278,15 @@ describe('Budgets over a store', () => {
   })
 
   it('counts no more than four years, whatever is charged', async () => {
-    const { budgets, now, other, ask, pass, begin } = await openBudgets()
+    const { now, other, ask, pass, begin } = await openBudgets()
     const { hold } = await begin(0)
-    budgets.finish(hold, now())
+    finish(hold, now())
     const dayUs = 86_400_000_000
-    for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void budgets.charge(hold, us)
+    for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void charge(hold, us, now())
     await pass(300)
     assert.equal(other({}).figures?.used, 2 ** 47)
     assert.equal(ask(1).end, 'spent')
-    void budgets.reset(hold.account)
+    void reset(hold.account, now())
     await pass(300)
     assert.equal(other({ seq: 2 }).figures?.used, 0)
   })
@@ -396,12 +397,12 @@ describe('Budgets over a store', () => {
     const { budgets, server, settle, now, ask } = await openBudgets()
     const { hold } = ask(0)
     await settle()
-    budgets.finish(hold, now())
+    finish(hold, now())
     server.failsBeats = true
     for (let i = 0; i < 75; i++) await settle(20)
     const account = budgets.account('ada', now())
     assert.ok(account.server.isDown)
-    void budgets.charge(hold, 20_000)
+    void charge(hold, 20_000, now())
     const closed = budgets.close()
     for (let i = 0; i < 20; i++) await settle(20)
     await closed
@@ -465,7 +466,7 @@ describe('Budgets over a store', () => {
   })
 })
 
-describe('Budgets over a store, in the window that follows', () => {
+describe('Accounts over a store, in the window that follows', () => {
   for (const [title, more] of [
     ['a hundredth of it', { used: 1.01 * LIMIT_US }],
     ['what a killed process held', { used: 0.71 * LIMIT_US, held: 0.3 * LIMIT_US, running: 1, runsForUs: 1_000 }],
@@ -530,7 +531,7 @@ describe('Budgets over a store, in the window that follows', () => {
   })
 })
 
-describe('Budgets whose clock is a little ahead of the server', () => {
+describe('Accounts whose clock is a little ahead of the server', () => {
   it('waits for the server at a window’s start, and does not decide alone', async () => {
     const { ask, settle, budgets, server, now, clock, pass } = await openBudgets()
     const { end } = budgets.account('ada', now())
@@ -546,7 +547,7 @@ describe('Budgets whose clock is a little ahead of the server', () => {
   })
 })
 
-describe('Budgets when a request ends, or its client has gone', () => {
+describe('Accounts when a request ends, or its client has gone', () => {
   it('tell it at once where few places are left', async () => {
     const { ask, start, settle, server, now, other } = await openBudgets()
     other({ used: 0.8 * LIMIT_US })
@@ -580,7 +581,7 @@ describe('Budgets when a request ends, or its client has gone', () => {
   })
 })
 
-describe('Budgets of a process that starts', () => {
+describe('Accounts of a process that starts', () => {
   it('asks about its first requests as soon as the store has answered: others may have used all', async () => {
     const { ask, settle, other } = budgetsOf()
     other({ used: LIMIT_US + 1 })
@@ -602,7 +603,7 @@ describe('Budgets of a process that starts', () => {
   })
 })
 
-describe('Budgets whose store does not answer', () => {
+describe('Accounts whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
   async function cutOff() {
     const t = await openBudgets({ living: 4 })
@@ -645,7 +646,7 @@ describe('Budgets whose store does not answer', () => {
     const told = () => server.reports.filter(({ account }) => account.subject === 'charged').map(({ used }) => used)
     const asked = new SpecRequest(budgets, 'charged', now())
     asked.start(now()).finish(now())
-    void budgets.charge(asked.hold, LIMIT_US)
+    void charge(asked.hold, LIMIT_US, now())
     await settle(1_000)
     assert.deepEqual(told(), [])
     server.isDown = false
@@ -654,7 +655,7 @@ describe('Budgets whose store does not answer', () => {
   })
 })
 
-describe('Budgets without a store', () => {
+describe('Accounts without a store', () => {
   /** How many requests may run in the next window, of a subject that used four limits and was away for 15 s. */
   async function placesAfter(t: ReturnType<typeof budgetsOf>) {
     await t.nearEnd(15_000)
@@ -672,9 +673,9 @@ describe('Budgets without a store', () => {
   it('count time as overshoot that is seen only in the window after its request', async () => {
     const t = budgetsOf({ isShared: false })
     const { hold } = t.ask(0)
-    t.budgets.finish(hold, t.now())
+    finish(hold, t.now())
     await t.nearEnd(15_000)
-    void t.budgets.charge(hold, 4 * LIMIT_US)
+    void charge(hold, 4 * LIMIT_US, t.now())
     assert.equal(await placesAfter(t), 32 / 4)
   })
 

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/budget/subjects'
-import { Budgets } from '../../lib/throttle/budgets'
+import { Accounts } from '../../lib/throttle/store/accounts'
 import { SpecRequest } from './spec-request'
 import { assertIs, atMost, above } from '../support/until'
 
@@ -39,7 +39,7 @@ function address(i: number): string {
 
 describe('a quarter of a million subjects in memory', () => {
   const clock = manualClock(windowStart('throttled'))
-  const budgets = new Budgets('default', TERMS, clock)
+  const budgets = new Accounts('default', TERMS, clock)
 
   /** One request of a subject that takes `us`; false where it is refused. */
   function request(subject: string, us: number): boolean {
@@ -67,14 +67,14 @@ describe('a quarter of a million subjects in memory', () => {
 
   it('are all gone a window later', () => {
     clock.advance(2 * WINDOW_MS)
-    assert.equal(budgets.subjects, 0)
+    assert.equal(budgets.size, 0)
     assert.equal(request('throttled', 1), true)
   })
 })
 
-describe('Budgets.payer()', () => {
+describe('Accounts.payer()', () => {
   it('gives newcomers their network’s account once there is no room, and one for all in the end', () => {
-    const budgets = new Budgets('default', TERMS, manualClock(Date.UTC(2026, 0, 1)))
+    const budgets = new Accounts('default', TERMS, manualClock(Date.UTC(2026, 0, 1)))
     const place = (subject: string, ip: string) => {
       const { subject: payer } = budgets.payer(subject, 3, { ip, headers: {} } as unknown as Request, 0)
       new SpecRequest(budgets, payer, 0).start(0).finish(1)
@@ -87,6 +87,6 @@ describe('Budgets.payer()', () => {
     for (let i = 0; i < 5_000; i++) place(`e${i}`, `${1 + (i >> 8)}.${i & 255}.0.1`)
     assert.equal(place('f', '200.1.1.1'), 'network:*')
     assert.equal(place('f', '1.17.1.1'), 'network:1.17.0.0/16')
-    assertIs(budgets.subjects, atMost(3 + 4_096 + 1), `${budgets.subjects} subjects`)
+    assertIs(budgets.size, atMost(3 + 4_096 + 1), `${budgets.size} subjects`)
   })
 })

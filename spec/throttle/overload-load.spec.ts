@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Overload } from '../../lib/throttle/overload'
+import { Overload } from '../../lib/throttle/overload/overload'
 import { Random } from './simulation/random'
 import { assertIs, atLeast, atMost, above } from '../support/until'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Express, type Request } from 'express'
 import { addressSubject, throttle } from '../../lib'
-import { warnOfProcesses } from '../../lib/throttle/warnings'
+import { warnOfProcesses } from '../../lib/throttle/setup/warnings'
 import { serve } from '../support/serve'
 
 // Each warning is said once in a process: what must not be warned of stands first.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { manualClock } from '../../lib/testing'
 import type { Answer, Report } from '../../lib/throttle/budget/report'
-import { Budgets } from '../../lib/throttle/budgets'
+import { Accounts } from '../../lib/throttle/store/accounts'
 import { SharedStore } from '../../lib/throttle/store/shared-store'
 import type { AccountStore } from '../../lib/throttle/store/store'
 import { type Reported, reportFor } from '../support/report'
@@ -56,7 +56,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as AccountStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
-  const budgets = new Budgets('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
+  const budgets = new Accounts('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
   const now = () => Math.round(stalling.now() * 1_000)
   /** What is due is sent, and answered. */
   const settle = async (ms = 0) => {

@@ -1,8 +1,9 @@
 import { Stopwatch, type TimeState } from '../../lib/http/measure/stopwatch'
 import type { Account } from '../../lib/throttle/budget/account'
+import { admit, finish } from '../../lib/throttle/budget/decide'
 import { Hold, type WaitEnd } from '../../lib/throttle/budget/hold'
 import { RoutePrice } from '../../lib/throttle/budget/price'
-import type { Budgets } from '../../lib/throttle/budgets'
+import type { Accounts } from '../../lib/throttle/store/accounts'
 
 /** Requests that wait in an account, in order. */
 export function waitingOf(account: Account): Hold[] {
@@ -57,7 +58,7 @@ export class SpecRequest {
   readonly hold: Hold<Account>
 
   constructor(
-    readonly budgets: Budgets,
+    readonly budgets: Accounts,
     subject: string,
     now: number,
     { price = (): number => 0, limitUs = 1_000_000, waitUs = 0, clientWaitUs = Infinity } = {},
@@ -66,7 +67,7 @@ export class SpecRequest {
     const rules = { wait: { maxUs: waitUs, perSubject: 100 } }
     const account = budgets.account(subject, now)
     this.hold = new Hold(account, rules, this.time, new SpecPrice(price), subject, limitUs, clientWaitUs, 32)
-    const decision = budgets.admit(this.hold, now)
+    const decision = admit(this.hold, now)
     if (decision !== 'ask' && decision !== 'wait') this.end = decision
     this.hold.heard = (end) => void (this.end = end)
   }
@@ -88,7 +89,7 @@ export class SpecRequest {
   }
 
   finish(now: number): void {
-    this.budgets.finish(this.hold, now)
+    finish(this.hold, now)
     this.time.change('ended', now)
   }
 }

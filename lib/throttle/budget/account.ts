@@ -1,3 +1,4 @@
+import type { Watch } from '../../http/clock'
 import { GrantedTime } from './granted-time'
 import { type AskTerms, type Hold, OwnUsage } from './hold'
 import { PLACES, Past, type Terms, type WindowTotals, keptAfter, placesOf } from './past'
@@ -11,7 +12,7 @@ import {
   type Report,
   type Told,
 } from './report'
-import type { Server } from './window-clock'
+import type { WindowClock } from './window-clock'
 
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
@@ -31,6 +32,46 @@ export interface AccountTerms {
   readonly carryOvershoot: boolean
   /** Hears of a subject's total in the window that ends at `ends`, whenever it has changed. Microseconds. */
   readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
+  /** The table of subjects: the account of one, in the window that is open. */
+  readonly of: (subject: string, now: number) => Account
+  /** Accounts of the policy in which requests wait. */
+  readonly lines: Watch<Account>
+}
+
+/** The server that keeps an account, as this process knows it. Times are µs of the process's clock. */
+export interface Server {
+  readonly clock: WindowClock
+  /** Undefined stands for the only one. */
+  readonly name: string | undefined
+  /** This process's memory stands for a server: it grants all that is left, and never goes down. */
+  readonly isMemory: boolean
+  /** It does not answer: this process decides within its share. Since when. */
+  readonly isDown: boolean
+  readonly downSince: number
+  /** It is down, since the process has started a moment ago and has not heard it yet. */
+  readonly isStarting: boolean
+  /** The longest wait of a request for its answer. */
+  readonly deadlineUs: number
+  /** How many processes the server has heard of lately, at least 1. */
+  readonly living: number
+  /** Something happened in the account: a tick is to look at it. */
+  activate(account: Account): void
+  /** Whether a tick is to look at the account again, or somebody waits for its figures. */
+  isActive(account: Account): boolean
+  /** Reports the account in this turn of the event loop. */
+  ask(account: Account): void
+  /** A request has ended: reports at once if somebody waits for that. */
+  ended(account: Account, now: number): void
+  /** Brings the other processes' newest figures, if it answers within the deadline. @param isLast the process closes */
+  refresh(account: Account, isLast?: boolean): Promise<void>
+}
+
+/** The memory of this process in place of a server. */
+export function memoryServer(clock: WindowClock): Server {
+  const figures = { isMemory: true, isDown: false, downSince: 0, isStarting: false, deadlineUs: 0, living: 1 }
+  const nothing = () => undefined
+  const methods = { activate: nothing, isActive: () => false, ask: nothing, ended: nothing }
+  return { clock, name: undefined, refresh: () => Promise.resolve(), ...figures, ...methods }
 }
 
 /**
@@ -148,6 +189,14 @@ class AccountState {
     return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)
   }
 
+  /** Whether the store has all of it, and grants it nothing ahead. */
+  isReported(now: number): boolean {
+    const { told, heard, own } = this
+    const { usedUs, pricedUs } = own.at(now)
+    const isSame = told.used === usedUs && told.unseen === own.unseenUs
+    return this.isTold && isSame && told.held + heard.granted === pricedUs && heard.ahead === 0
+  }
+
   // --- windows
 
   /** Enters the window that is open at this time of the store. Returns how many windows were passed over. */
@@ -222,6 +271,13 @@ class AccountState {
 
   forget(): void {
     this.isForgotten = true
+  }
+
+  /** The subject's account in the window that is open: another one where the table of subjects has let go of this. */
+  current(now: number): Account {
+    if (this.isForgotten) return this.terms.of(this.subject, now)
+    this.enter(now)
+    return this
   }
 
   // --- requests

@@ -10,6 +10,77 @@ const UNHEARD_US = 2_000_000
 /** During an outage longer than this a request runs alone whose price is beyond what is left of the share. */
 const LONG_OUTAGE_US = 1_000_000
 
+/** A request asks for time. Where it says `ask` or `wait`, the request stands in line, and its `heard` is to be set. */
+export function admit(hold: Hold<Account>, now: number): Decision | 'gone' {
+  const { account } = hold
+  const { server, terms } = account
+  account.ask(hold, now)
+  const decision = decide(account, hold, now)
+  server.activate(account)
+  if (decision === 'start') account.begin(hold)
+  else if (decision !== 'ask' && decision !== 'wait') account.refuse(hold)
+  else if (hold.time.isOver) return 'gone'
+  else {
+    account.join(hold, now)
+    terms.lines.add(account)
+    makeRoom(terms.lines)
+    if (hold.state !== 'waiting') return 'queue'
+    if (decision === 'ask') server.ask(account)
+  }
+  return decision
+}
+
+/** A request is let in that reserves nothing, whatever the figures say. */
+export function letIn(hold: Hold<Account>): void {
+  hold.account.begin(hold, 0)
+  hold.account.server.activate(hold.account)
+}
+
+/**
+ * Lets a request of a dry run in at once, whatever the decision.
+ *
+ * @param mayWait requests that do not fit would have waited
+ * @returns why it would have been refused, or `ask` where the store is to say; undefined where it might have been let in
+ */
+export function rehearse(hold: Hold<Account>, mayWait: boolean, now: number): RefusalReason | 'ask' | undefined {
+  const { account } = hold
+  account.ask(hold, now)
+  const decision = decide(account, hold, now)
+  const isLetIn = decision === 'start' || decision === 'ask' || decision === 'wait'
+  account.begin(hold, isLetIn ? undefined : 0)
+  account.server.activate(account)
+  if (isLetIn) return decision === 'ask' ? 'ask' : undefined
+  return mayWait && decision !== 'spent' && decision !== 'overload' ? undefined : decision
+}
+
+/** A request has ended: it pays for what it took. */
+export function finish(hold: Hold<Account>, now: number): void {
+  const { account } = hold
+  if (hold.state === 'ended') return
+  account.finish(hold, now)
+  hold.window.load?.took(hold.time, account.subject, hold.takenUs(now))
+  if (account.line.length > 0) serveLine(account, now)
+  account.server.ended(account, now)
+}
+
+/**
+ * Charges a request for time that its stopwatch does not see, and reports it at once. Resolves when the store has it, or
+ * does not answer. A rehearsal leaves no strain and no debt.
+ */
+export function charge(hold: Hold<Account>, us: number, now: number, isRehearsal = false): Promise<void> {
+  const account = hold.account.current(now)
+  if (isRehearsal) account.rehearse(us, now)
+  else account.charge(hold, us, now)
+  return account.server.refresh(account)
+}
+
+/** Takes back all use of the window, the other processes' too, as far as it is known. Resolves when the store has that. */
+export function reset(account: Account, now: number): Promise<void> {
+  account.reset(now)
+  serveLine(account, now)
+  return account.server.refresh(account)
+}
+
 /**
  * Decides about a request that comes. In this order: a limit of 0 refuses, and one without a limit passes; a limit of
  * which nothing is left refuses; an overloaded process refuses; a full line refuses; a line is joined; a request that fits
@@ -146,7 +217,7 @@ const MOST_WAITING = 4_096
 const NEVER_CUT = 8
 
 /** Where all lines together are full, the longest one loses its last request. @param lines accounts in which requests wait */
-export function makeRoom(lines: Iterable<Account>): void {
+function makeRoom(lines: Iterable<Account>): void {
   let all = 0
   let longest: Account | undefined
   for (const account of lines) {
@@ -209,6 +280,15 @@ function hasTimeForAnswer(
   const { wait } = window
   if (alone === 'unanswered') return wait.needsStore === true && now - joinedAt < Math.max(LATE_US, deadlineUs)
   return isStarting && now - joinedAt < (wait.needsStore ? Math.max(START_US, deadlineUs) : deadlineUs)
+}
+
+/** Looks at a line now and then. Returns whether it is to be looked at again. */
+export function lookAtLine(account: Account, now: number): boolean {
+  if (account.line.length === 0) return false // most lines end with the store's answer
+  account.enter(now)
+  serveLine(account, now)
+  if (account.line.length > 0 && now >= account.askAt) account.server.ask(account)
+  return account.line.length > 0
 }
 
 /** The throttle is closed: nobody waits any longer. */

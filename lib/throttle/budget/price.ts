@@ -15,7 +15,7 @@ const OUTLIERS = 8
 
 /** The window that a route's requests ask after another one, with the terms that the latest of them had there. */
 export interface NextWindow {
-  readonly budgets: { expect(subject: string, next: NextWindow, now: number): void }
+  readonly accounts: { expect(subject: string, next: NextWindow, now: number): void }
   readonly route: RoutePrice
   readonly limitUs: number
   readonly concurrency: number

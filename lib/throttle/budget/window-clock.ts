@@ -44,35 +44,3 @@ export class WindowClock {
     this.#heardAt = now
   }
 }
-
-/** What a process knows of the server that keeps an account. */
-export interface Server {
-  readonly clock: WindowClock
-  /** Undefined stands for this process's memory: it grants all that is left, and never goes down. */
-  readonly name: string | undefined
-  readonly isMemory: boolean
-  /** It does not answer: this process decides within its share. */
-  readonly isDown: boolean
-  /** It is down, since the process has started a moment ago and has not heard it yet. */
-  readonly isStarting: boolean
-  /** The longest wait of a request for its answer, in µs. */
-  readonly deadlineUs: number
-  /** Since when, in µs of the process's clock. */
-  readonly downSince: number
-  /** How many processes the server has heard of lately, at least 1. */
-  readonly living: number
-}
-
-/** The memory of this process in place of a server. */
-export function memoryServer(clock: WindowClock): Server {
-  return {
-    clock,
-    name: undefined,
-    isMemory: true,
-    isDown: false,
-    isStarting: false,
-    deadlineUs: 0,
-    downSince: 0,
-    living: 1,
-  }
-}

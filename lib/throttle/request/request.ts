@@ -8,22 +8,26 @@ import type { Meter } from '../../http/measure/meter'
 import type { MeterObserver } from '../../http/measure/meter-observer'
 import { shown } from '../../http/options'
 import type { Account } from '../budget/account'
-import { Hold, type WaitEnd } from '../budget/hold'
-import { PLACES, isSpent } from '../budget/past'
+import { Hold, type RefusalReason, type WaitEnd } from '../budget/hold'
+import { admit, charge, decideAfterwards, finish, letIn, rehearse } from '../budget/decide'
+import { NO_STRAIN, PLACES, isSpent } from '../budget/past'
 import { priceOf } from '../budget/price'
-import { NO_STRAIN } from '../budget/past'
-import type { Budgets } from '../budgets'
+import type { Accounts } from '../store/accounts'
 import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
-import { type OrderCheck, checkOrder } from '../warnings'
+import { type OrderCheck, checkOrder } from '../setup/warnings'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
 import { setFields } from './response-headers'
 import type { StallSharing } from './stalls'
 import { ShownBudget } from './shown-budget'
-import { type RequestHold, accountOf, askForNext, isEnforced, learnNext, tightest } from './window'
+import { type RequestHold, askForNext, isEnforced, learnNext, tightest } from './window'
 
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
+/** How often a running request is looked at whose handler has the signal. */
+const WATCH_MS = 125
+/** The signal asks a request to stop when its subject has used twice its limit. */
+const OVERRUN_LIMITS = 2
 /** A request whose client has gone is written off unseen after at most this, unless its learned price is higher. */
 const UNSEEN_MOST_US = 3_000_000
 
@@ -61,10 +65,10 @@ export class ThrottledRequest implements MeterObserver {
     return meter?.observer as ThrottledRequest | undefined // of whichever copy of this package: nobody else observes
   }
 
-  /** The hold that this request has already in an account: of these budgets, or of the same over another store. */
-  heldIn({ subject }: Account, budgets: Budgets): RequestHold | undefined {
+  /** The hold that this request has already in an account: of this table, or of the same over another store. */
+  heldIn({ subject }: Account, accounts: Accounts): RequestHold | undefined {
     let hold = this.#first
-    while (hold !== undefined && !(hold.account.subject === subject && hold.window.budgets.isSameAs(budgets)))
+    while (hold !== undefined && !(hold.account.subject === subject && hold.window.accounts.isSameAs(accounts)))
       hold = hold.next
     return hold
   }
@@ -85,7 +89,7 @@ export class ThrottledRequest implements MeterObserver {
     this.#next = next
     if (lax !== undefined) this.#drop(lax, now)
     if (hold.window.dryRun) return this.#rehearse(hold, now)
-    const decision = hold.window.budgets.admit(hold, now)
+    const decision = admit(hold, now)
     if (decision === 'start') this.#pass(hold, now)
     else if (decision === 'ask' || decision === 'wait') {
       if (decision === 'ask') askForNext(hold, now)
@@ -118,7 +122,7 @@ export class ThrottledRequest implements MeterObserver {
       this.time.unpark(now)
       if (end !== 'start') return this.#turnAway(asked, end, now)
       if (!this.time.isOver) return this.#pass(asked, now)
-      asked.window.budgets.finish(asked, now) // nobody waits any more: nothing runs, and nothing is charged
+      finish(asked, now) // nobody waits any more: nothing runs, and nothing is charged
       this.#release(now)
     } catch (err) {
       this.#next(err) // an app's handler that throws would be caught nowhere else
@@ -129,23 +133,30 @@ export class ThrottledRequest implements MeterObserver {
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
     if (end === 'outage' && hold.window.onOutage === 'closed') {
-      hold.window.budgets.finish(hold, now)
+      finish(hold, now)
       return this.#deny(hold, unavailable(OUTAGE_RETRY_SEC), OUTAGE_RETRY_SEC, undefined, now)
     }
-    this.#refuse(hold, refusalOf(hold, end, hold.window.budgets.name, now), now)
+    this.#refuse(hold, refusalOf(hold, end, hold.window.accounts.name, now), now)
   }
 
   /** A dry run: its clients see nothing of it, and wait for nothing. */
   #rehearse(hold: RequestHold, now: number): void {
     const { account, window } = hold
-    const { budgets } = window
+    const mayWait = !window.isWaitRefused
     const isUnavailable = window.onOutage === 'closed' && account.server.isDown
     if (isUnavailable) emitRefused(this.#req, hold, 503, OUTAGE_RETRY_SEC)
-    budgets.rehearse(hold, !window.isWaitRefused, now, (reason, at) => {
-      const refusal = refusalOf(hold, reason, budgets.name, at)
-      if (!isUnavailable)
-        emitRefused(this.#req, hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
-    })
+    const tell = (reason: RefusalReason | undefined, at: number) => {
+      if (reason === undefined || isUnavailable) return
+      const refusal = refusalOf(hold, reason, window.accounts.name, at)
+      emitRefused(this.#req, hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
+    }
+    const reason = rehearse(hold, mayWait, now)
+    if (reason !== 'ask') tell(reason, now)
+    else
+      void account.server.refresh(account).then(() => {
+        const later = this.#now
+        tell(decideAfterwards(hold.account.current(later), hold, mayWait, later), later)
+      })
     this.#pass(hold, now)
   }
 
@@ -160,7 +171,6 @@ export class ThrottledRequest implements MeterObserver {
     if (channels.admitted.hasSubscribers) emitAdmitted(this.#req, hold)
     if (isFirst) this.time.begin(now, stalls)
     hold.account.run(hold, now)
-    if (this.#abort !== undefined) this.#watch(hold)
     if (isFirst) this.time.begun(now)
     if (this.time.hasStopped) {
       this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
@@ -178,7 +188,7 @@ export class ThrottledRequest implements MeterObserver {
 
   #refuse(hold: RequestHold, refusal: Refusal, now: number): void {
     this.#isShed = refusal.reason === 'overload'
-    if (!this.#isShed) hold.window.budgets.refused(hold)
+    if (!this.#isShed) hold.window.accounts.usage.refused(hold.account.end)
     this.#add(hold)
     const retryAfterSec = wholeSeconds(Math.max(refusal.retryAfterUs, this.#release(now)))
     this.#deny(hold, tooMany(refusal, retryAfterSec), retryAfterSec, refusal, now)
@@ -191,7 +201,7 @@ export class ThrottledRequest implements MeterObserver {
     this.#leaveFlight(now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       this.#end(hold, now, true)
-      const account = accountOf(hold, now)
+      const account = hold.account.current(now)
       if (!hold.window.dryRun && isSpent(hold.limitUs, account.usedUs(now)))
         longestUs = Math.max(longestUs, account.endsInUs(now))
     }
@@ -210,7 +220,7 @@ export class ThrottledRequest implements MeterObserver {
       this.#release(now)
     }
     const { account, window } = hold
-    window.budgets.shared?.refusals.add(window.budgets.name, account.id, refusal?.reason ?? 'outage', retryAfterSec)
+    window.accounts.shared?.refusals.add(window.accounts.name, account.id, refusal?.reason ?? 'outage', retryAfterSec)
     emitRefused(this.#req, hold, denial.status as 429 | 503, retryAfterSec, refusal)
     const next: NextFunction = (err?: unknown) => {
       if (err !== undefined && err !== null) return this.#next(err)
@@ -237,9 +247,9 @@ export class ThrottledRequest implements MeterObserver {
   /** In the same window, whatever its figures say. */
   #letIn(refused: RequestHold, now: number): RequestHold {
     const { window, time, route, subject, limitUs, clientWaitUs, concurrency } = refused
-    const account = accountOf(refused, now)
+    const account = refused.account.current(now)
     const again: RequestHold = new Hold(account, window, time, route, subject, limitUs, clientWaitUs, concurrency)
-    window.budgets.letIn(again)
+    letIn(again)
     this.#add(again)
     return again
   }
@@ -251,16 +261,15 @@ export class ThrottledRequest implements MeterObserver {
     for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enterWindow(at)
   }
 
-  /** A dry run stops nobody. */
-  #watch(hold: RequestHold): void {
-    if (isEnforced(hold)) hold.window.budgets.watch(hold, () => this.#overrun())
-  }
-
-  #overrun(): void {
-    if (this.#abort === undefined || this.#abort.signal.aborted) return
-    const now = this.#now
-    const hold = tightest(this.#first, now, isEnforced) as RequestHold
-    this.#abort.abort(spentError(hold, hold.window.budgets.name, now))
+  /** Its handler has the signal: looks now and then whether its subject has used twice a limit. A dry run stops nobody. */
+  #watch(abort: AbortController): void {
+    this.time.clock.after(WATCH_MS, () => {
+      if (this.time.hasStopped || abort.signal.aborted) return
+      const now = this.#now
+      const hold = tightest(this.#first, now, (hold) => isEnforced(hold) && isOverrun(hold, now))
+      if (hold === undefined) return this.#watch(abort)
+      abort.abort(spentError(hold, hold.window.accounts.name, now))
+    })
   }
 
   // --- MeterObserver
@@ -295,7 +304,7 @@ export class ThrottledRequest implements MeterObserver {
     if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     if (this.orderCheck !== undefined) checkOrder(this.#req, this.orderCheck)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (isWrittenOff && hold.state !== 'ended') hold.window.budgets.writeOff(hold, now)
+      if (isWrittenOff && hold.state !== 'ended') hold.account.current(now).writeOff(hold.limitUs, now)
       this.#end(hold, now, isWrittenOff)
     }
   }
@@ -305,14 +314,16 @@ export class ThrottledRequest implements MeterObserver {
     if (hold.state === 'ended') return
     if (!isUntypical) this.#learn(hold, now) // before those who wait are priced
     const measuredUs = channels.charged.hasSubscribers ? hold.measuredUs(now) : -1
-    hold.window.budgets.finish(hold, now)
+    finish(hold, now)
     if (measuredUs >= 0) emitCharged(this.#req, hold, measuredUs, hold.priceUs, 'request')
   }
 
   late(us: number, now: number): void {
     if (this.#isRefused) return
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      hold.window.budgets.chargeLate(hold, us, now)
+      const account = hold.account.current(now)
+      account.charge(hold, us, now)
+      account.server.activate(account)
       emitCharged(this.#req, hold, us, 0, 'request')
       this.#learn(hold, now, us)
     }
@@ -339,7 +350,7 @@ export class ThrottledRequest implements MeterObserver {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.#isAborted) this.#abort.abort()
-      for (let hold = this.#first; hold !== undefined; hold = hold.next) this.#watch(hold)
+      this.#watch(this.#abort)
     }
     return this.#abort.signal
   }
@@ -354,10 +365,11 @@ export class ThrottledRequest implements MeterObserver {
       throw optionError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`, RangeError)
     }
     const us = Math.round(ms * 1_000)
+    const now = this.#now
     const reported: Promise<void>[] = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       emitCharged(this.#req, hold, us, 0, 'charge')
-      reported.push(hold.window.budgets.charge(hold, us, isRehearsal))
+      reported.push(charge(hold, us, now, isRehearsal))
     }
     return Promise.all(reported)
   }
@@ -367,13 +379,18 @@ export class ThrottledRequest implements MeterObserver {
   }
 }
 
+/** Its subject has used so much that it is asked to stop. */
+function isOverrun(hold: RequestHold, now: number): boolean {
+  return hold.state === 'live' && hold.account.current(now).workUs(now) > OVERRUN_LIMITS * hold.limitUs
+}
+
 // A message is only made where somebody listens.
 
 function emitAdmitted(req: Request, { account, priceUs, subject, window }: RequestHold): void {
   const message = {
     req,
     subject,
-    window: window.budgets.name,
+    window: window.accounts.name,
     holdMs: priceUs / 1_000,
     degraded: account.server.isDown,
   }
@@ -389,7 +406,7 @@ function emitRefused(
 ): void {
   if (!channels.refused.hasSubscribers) return
   const { reason = 'outage' as const, figures } = refusal ?? {}
-  const about = { req, subject, window: window.budgets.name, dryRun: window.dryRun }
+  const about = { req, subject, window: window.accounts.name, dryRun: window.dryRun }
   channels.refused.publish({ ...about, status, reason, figures, retryAfterSec } satisfies RefusedMessage)
 }
 
@@ -401,6 +418,6 @@ function emitCharged(
   by: ChargedMessage['by'],
 ): void {
   if (!channels.charged.hasSubscribers) return
-  const message = { req, subject, window: window.budgets.name, chargedMs: us / 1_000, holdMs: holdUs / 1_000, by }
+  const message = { req, subject, window: window.accounts.name, chargedMs: us / 1_000, holdMs: holdUs / 1_000, by }
   channels.charged.publish(message satisfies ChargedMessage)
 }

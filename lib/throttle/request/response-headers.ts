@@ -1,6 +1,6 @@
 import type { HeaderFields } from '../../http/measure/given-fields'
 import { wholeSeconds } from './refusal'
-import { type RequestHold, accountOf, isEnforced, tightest } from './window'
+import { type RequestHold, isEnforced, tightest } from './window'
 
 /** Which response fields a throttle sets. `Retry-After` is always set on a refusal. */
 export interface ThrottleHeaders {
@@ -33,14 +33,14 @@ export function setFields(res: HeaderFields, first: RequestHold, isRefused: bool
   if (least === undefined) return
   const { throttle } = least.window.headers
   if (isRefused ? throttle === 'always' : throttle)
-    throttleFields(res, least.limitUs, accountOf(least, now).shownUs(now))
+    throttleFields(res, least.limitUs, least.account.current(now).shownUs(now))
   let windows: StatedWindow[] | undefined
   for (let hold: RequestHold | undefined = first; hold !== undefined; hold = hold.next) {
     const { window, limitUs } = hold
     if (!window.headers.rateLimit || window.dryRun) continue
-    const account = accountOf(hold, now)
+    const account = hold.account.current(now)
     const [usedUs, endsInUs] = [account.shownUs(now), account.endsInUs(now)]
-    const { name } = window.budgets
+    const { name } = window.accounts
     ;(windows ??= []).unshift({ name, limitUs, usedUs, windowUs: account.terms.windowUs, endsInUs })
   }
   if (windows !== undefined) rateLimitFields(res, windows)

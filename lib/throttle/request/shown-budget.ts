@@ -4,7 +4,7 @@ import type { Request } from 'express'
 import { nowUs } from '../../http/clock'
 import { usageError } from '../../http/help'
 import type { ThrottledRequest } from './request'
-import { type RequestHold, accountOf, leftUs, tightest } from './window'
+import { type RequestHold, leftUs, tightest } from './window'
 
 /** `req.throttle`: what the subject of this request has used and has left, in the window with the least time left. */
 export interface RequestBudget {
@@ -92,7 +92,7 @@ export class ShownBudget implements RequestBudget {
   }
 
   get window(): string {
-    return this.#least().window.budgets.name
+    return this.#least().window.accounts.name
   }
 
   get limitMs(): number {
@@ -101,7 +101,7 @@ export class ShownBudget implements RequestBudget {
 
   get spentMs(): number {
     const now = this.#now
-    return accountOf(this.#least(now), now).usedUs(now) / 1_000
+    return this.#least(now).account.current(now).usedUs(now) / 1_000
   }
 
   get leftMs(): number {
@@ -111,7 +111,7 @@ export class ShownBudget implements RequestBudget {
 
   get endsInMs(): number {
     const now = this.#now
-    return Math.ceil(accountOf(this.#least(now), now).endsInUs(now)) / 1_000
+    return Math.ceil(this.#least(now).account.current(now).endsInUs(now)) / 1_000
   }
 
   get signal(): AbortSignal {

@@ -3,8 +3,8 @@ import type { Clock } from '../../http/clock'
 import type { Account } from '../budget/account'
 import type { Hold, HoldRules } from '../budget/hold'
 import type { RouteTable } from '../budget/price'
-import type { Budgets } from '../budgets'
 import type { HeaderRule } from '../options'
+import type { Accounts } from '../store/accounts'
 import type { StallSharing } from './stalls'
 
 /** What is the same for all requests of a throttle. */
@@ -21,7 +21,7 @@ export interface ThrottleRules extends HoldRules {
 
 /** A window of a throttle. */
 export interface ThrottleWindow extends ThrottleRules {
-  readonly budgets: Budgets
+  readonly accounts: Accounts
   readonly routes: RouteTable
 }
 
@@ -37,13 +37,8 @@ export function isEnforced({ window }: RequestHold): boolean {
   return !window.dryRun
 }
 
-/** The hold's account, in the window open now: another one where it was let go of since. */
-export function accountOf({ account, window }: RequestHold, now: number): Account {
-  return window.budgets.current(account, now)
-}
-
 export function leftUs(hold: RequestHold, now: number): number {
-  return hold.limitUs - accountOf(hold, now).usedUs(now)
+  return hold.limitUs - hold.account.current(now).usedUs(now)
 }
 
 /** The hold in the account with the least time left. @param first leads to all holds of a request */
@@ -65,7 +60,7 @@ const MOST_NEXT = 4
 export function askForNext({ account, route }: RequestHold, now: number): void {
   let { next } = route
   for (let n = 1; n < MOST_NEXT && next !== undefined; n++, next = next.route.next)
-    next.budgets.expect(account.subject, next, now)
+    next.accounts.expect(account.subject, next, now)
 }
 
 /** A request that was let in to one window has been let in to another one of the same server. */
@@ -74,6 +69,6 @@ export function learnNext({ account, route }: RequestHold, hold: RequestHold): v
   if (account.server.isMemory || account.server !== hold.account.server) return
   if (account.subject !== hold.account.subject) return
   const { next } = route
-  if (next?.budgets === window.budgets && next.route === hold.route && next.limitUs === limitUs) return
-  route.next = { budgets: window.budgets, route: hold.route, limitUs, concurrency }
+  if (next?.accounts === window.accounts && next.route === hold.route && next.limitUs === limitUs) return
+  route.next = { accounts: window.accounts, route: hold.route, limitUs, concurrency }
 }

@@ -1,9 +1,9 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { deadline, promised } from '../../http/deadline'
-import type { Account } from '../budget/account'
+import type { Account, Server } from '../budget/account'
 import { serveLine } from '../budget/decide'
 import { type Answer, GRACE_US, PARKED_US, type Report, TICK_US } from '../budget/report'
-import { type Server, WindowClock } from '../budget/window-clock'
+import { WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
 import { CircuitBreaker } from './circuit-breaker'
 import { OutageNews } from './outage-news'
@@ -472,11 +472,4 @@ function isActive(account: Account, now: number): boolean {
   return (
     own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || dueAt(account, now) !== undefined
   )
-}
-
-/** Whether the store has all of it, and grants it nothing ahead. */
-export function isReported({ isTold, told, heard, own }: Account, now: number): boolean {
-  const { usedUs, pricedUs } = own.at(now)
-  const isSame = told.used === usedUs && told.unseen === own.unseenUs
-  return isTold && isSame && told.held + heard.granted === pricedUs && heard.ahead === 0
 }

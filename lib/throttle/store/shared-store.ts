@@ -4,7 +4,7 @@ import { storeError } from '../../http/help'
 import { shown } from '../../http/options'
 import { warnOnce } from '../../http/warn-once'
 import type { Account } from '../budget/account'
-import { Overload } from '../overload'
+import { Overload } from '../overload/overload'
 import { Refusals, type RefusalsMessage } from '../refusals'
 import { Link } from './link'
 import type { StoreServer, AccountStore } from './store'
@@ -15,11 +15,10 @@ const DEADLINE_MS = 70
 const SEPARATOR = '\t'
 
 /** A policy whose windows a store keeps. */
-export interface StoredPolicy {
+export interface StoredPolicy extends Iterable<Account> {
   readonly name: string
   /** In words: `18000 ms in 60000 ms`. */
   readonly terms: string
-  readonly accounts: Iterable<Account>
 }
 
 /** A store as all policies over it share it in this process: a {@link Link} to each of its servers. */
@@ -142,7 +141,7 @@ export class SharedStore {
 
   /** Accounts of all policies. */
   *accounts(): Iterable<Account> {
-    for (const { accounts } of this.#policies) yield* accounts
+    for (const policy of this.#policies) yield* policy
   }
 
   /** What this process refuses, as other processes' viewers are told. */

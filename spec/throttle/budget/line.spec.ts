@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Budgets } from '../../../lib/throttle/budgets'
+import { Accounts } from '../../../lib/throttle/store/accounts'
 import { manualClock } from '../../../lib/testing'
 import { SpecRequest, waitingOf } from '../spec-request'
 import { assertIs, atMost } from '../../support/until'
@@ -12,7 +12,7 @@ const EACH = 60
 describe('lines that are full together', () => {
   it('cut the longest of them at its end, and never one of eight', () => {
     const clock = manualClock()
-    const budgets = new Budgets('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
+    const budgets = new Accounts('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
     const now = () => Math.round(clock.now() * 1_000)
     // The first request of each subject reserves all of its limit.
     const ask = (subject: string) =>

@@ -29,7 +29,7 @@ class Recounted {
   state: 'parked' | 'awaitingClient' | 'running' | 'ended' = 'parked'
   #since = 0
   #took = 0
-  /** Of what it took, since it last began to run. */
+  /** Of what it took, since it was last turned to run. */
   #running = 0
   usedUs = 0
   excusedUs = 0
@@ -39,7 +39,7 @@ class Recounted {
   turn(state: Recounted['state'], now: number): void {
     if (this.state === 'ended') return
     this.pass(now)
-    if (this.state !== 'running') this.#running = 0
+    this.#running = 0
     this.state = state
   }
 

@@ -55,9 +55,9 @@ describe('throttle() twice, where a request waits for the second', () => {
   }
 
   function figures(throttled: Throttle, who: string): () => Account {
-    const budgets = introspectionOf(throttled)?.windows[0]?.budgets
-    assert.ok(budgets)
-    return () => budgets.account(subjectKey(who))
+    const accounts = introspectionOf(throttled)?.windows[0]?.accounts
+    assert.ok(accounts)
+    return () => accounts.account(subjectKey(who))
   }
 
   it('keeps its place in the first meanwhile, and pays nothing', async (t) => {

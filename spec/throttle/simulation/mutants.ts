@@ -170,12 +170,11 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['drift while a reply is under way', './budget/window-clock', '(1 / 2 + this.#drift)', '(1 / 2)'],
     ['a clock that was set', './budget/window-clock', ' && !jumped'],
   ],
-  'lib/throttle/budget/subjects.ts': [['accounts kept while they report', './budgets', ' || this.#isNeeded(account)']],
   'lib/throttle/budget/decide.ts': [
     ['refusals from memory asked about', './budgets', 'const UNHEARD_US = 2_000_000', 'const UNHEARD_US = Infinity'],
     ['places in the process', './budgets', ' && (isFirst || account.hasPlace(hold, usedUs))'],
     ['refusals only in a window open for certain', 'clean:17 waiting', 'isHeard && account.isOpen(now)', 'isHeard'],
-    ['letting go of clients that have gone', 'waiting:5', "if (hold.time.isOver) return 'gone'"],
+    ['letting go of clients that have gone', 'waiting:5', "if (hold.time.isOver) return 'gone'\n  const", 'const'],
     ['patience', 'waiting:2', 'if (now >= hold.waitsUntil) return', 'if (false) return'],
     ['the order of a line', 'waiting:2', 'hold === account.line[0] && fits(account', 'fits(account'],
     ['a line joined', 'waiting:10', 'if (line.length > 0) {', 'if (false) {'],
@@ -197,6 +196,14 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ],
     ['no wait for a share that is used up', './budgets', "return 'outage'\n  return now <", '0\n  return now <'],
     ['those who were decided alone', './budgets', "if (end === 'wait' && isAlone) hold.isConsidered = true"],
+    [
+      'a line served as a request ends',
+      './budgets',
+      '.takenUs(now))\n  if (account.line.length > 0) serveLine(account, now)',
+      '.takenUs(now))',
+    ],
+    ['lines asked about again', 'waiting:5', 'now >= account.askAt', 'false'],
+    ['lines looked at', 'waiting:2', 'terms.lines.add(account)'],
   ],
   'lib/throttle/budget/hold.ts': [
     ['estimates that rise', 'learned:1 waiting late', 'if (takenUs >= this.expectedUs) {', 'if (false) {'],
@@ -225,16 +232,9 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['a margin', './budget/price', 'us * (1 + 1 / samples)', 'us'],
     ['a few routes of each subject', './budget/price', 'if (history) history.older = undefined'],
   ],
-  'lib/throttle/budgets.ts': [
+  'lib/throttle/store/accounts.ts': [
     ['the last reports', 'closed:4', 'const CLOSING_MS = 3_000', 'const CLOSING_MS = 0'],
-    [
-      'a line served as a request ends',
-      './budgets',
-      '.takenUs(now))\n    if (account.line.length > 0) serveLine(account, now)',
-      '.takenUs(now))',
-    ],
-    ['lines asked about again', 'waiting:5', 'now >= account.askAt', 'false'],
-    ['lines looked at', 'waiting:2', 'this.#lines.add(account)'],
+    ['accounts kept while they report', './budgets', ' || account.server.isActive(account)'],
   ],
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/http/clock'
 import type { Account } from '../../../lib/throttle/budget/account'
 import { RoutePrice } from '../../../lib/throttle/budget/price'
 import { type Answer, GRACE_US, PARKED_US, type Report } from '../../../lib/throttle/budget/report'
-import { Budgets } from '../../../lib/throttle/budgets'
+import { Accounts } from '../../../lib/throttle/store/accounts'
 import type { Link } from '../../../lib/throttle/store/link'
 import { SharedStore } from '../../../lib/throttle/store/shared-store'
 import { waitingOf } from '../spec-request'
@@ -40,9 +40,9 @@ export class SimulatedProcess implements Clock {
   readonly running = new Set<SimulatedRequest>()
   readonly lines = new Map<Work, Set<SimulatedRequest>>()
   readonly routes: readonly RoutePrice[]
-  readonly budgets: Budgets
+  readonly budgets: Accounts
   /** In mode `two`: a second policy. */
-  readonly otherBudgets: Budgets | undefined
+  readonly otherBudgets: Accounts | undefined
   readonly store: SimulatedStore
   /** Own used time at each window's end, as its account had it: µs by `subject/number`. */
   readonly ended = new Map<string, number>()
@@ -71,9 +71,9 @@ export class SimulatedProcess implements Clock {
     this.#shared = SharedStore.of(this.store, this)
     const { windowUs, mode } = scenario
     const terms = { windowUs, carryOvershoot: mode === 'carried' }
-    this.budgets = new Budgets(sim.policy, terms, this, this.#shared)
+    this.budgets = new Accounts(sim.policy, terms, this, this.#shared)
     if (mode === 'two')
-      this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#shared)
+      this.otherBudgets = new Accounts('other', { ...terms, windowUs: windowUs * 2 }, this, this.#shared)
   }
 
   // --- Clock

@@ -2,10 +2,10 @@ import { Stopwatch, type TimeState } from '../../../lib/http/measure/stopwatch'
 import type { Account } from '../../../lib/throttle/budget/account'
 import { PLACES } from '../../../lib/throttle/budget/past'
 import { Hold, type RefusalReason, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
-import type { Decision } from '../../../lib/throttle/budget/decide'
+import { type Decision, admit, charge, finish } from '../../../lib/throttle/budget/decide'
 import type { RoutePrice } from '../../../lib/throttle/budget/price'
 import { NO_STRAIN } from '../../../lib/throttle/budget/past'
-import type { Budgets } from '../../../lib/throttle/budgets'
+import type { Accounts } from '../../../lib/throttle/store/accounts'
 import { refusalOf } from '../../../lib/throttle/request/refusal'
 import { SpecPrice } from '../spec-request'
 import type { SimulatedProcess } from './simulated-process'
@@ -72,8 +72,8 @@ export class SimulatedRequest {
   #countedUs = 0
   stretch: Stretch | undefined
   #clientWait: Stretch | undefined
-  #held: { readonly budgets: Budgets; readonly hold: SimulatedHold }[] = []
-  readonly #budgets: readonly Budgets[]
+  #held: { readonly budgets: Accounts; readonly hold: SimulatedHold }[] = []
+  readonly #budgets: readonly Accounts[]
   readonly #price: RoutePrice
 
   constructor(
@@ -131,7 +131,7 @@ export class SimulatedRequest {
     if (budgets === this.process.budgets) this.process.see(account)
     const { subject } = this.work
     const hold = new Hold(account, this, this.time, this.#price, subject, this.limitUs, scenario.clientWaitUs, PLACES)
-    const decision = budgets.admit(hold, now)
+    const decision = admit(hold, now)
     this.#took(hold, decision, now)
   }
 
@@ -156,11 +156,11 @@ export class SimulatedRequest {
       this.decidedAt = sim.loop.now
       this.#line.delete(this)
       if (this.hold) this.stopCounting()
-      for (const held of this.#held) held.budgets.finish(held.hold, now)
+      for (const held of this.#held) finish(held.hold, now)
       if (end !== 'gone' && end !== 'closed') this.#refused(hold, end, now)
       return
     }
-    const newest = { budgets: this.#budgets[this.#held.length] as Budgets, hold }
+    const newest = { budgets: this.#budgets[this.#held.length] as Accounts, hold }
     this.#held.push(newest)
     if (newest.budgets === process.budgets) {
       this.hold = hold
@@ -264,7 +264,7 @@ export class SimulatedRequest {
     const { process, work } = this
     if (!process.running.has(this)) return
     const at = this.sim.loop.now
-    process.budgets.writeOff(hold, process.nowUs())
+    hold.account.current(process.nowUs()).writeOff(this.limitUs, process.nowUs())
     work.writeOff(process, this.limitUs)
     this.#over()
     const restUs = this.asked.us - (at - this.admittedAt)
@@ -274,7 +274,7 @@ export class SimulatedRequest {
       process.guarded(() => {
         if (process.isClosing) return
         const us = this.sim.loop.now - at
-        void process.budgets.charge(hold, us)
+        void charge(hold, us, process.nowUs())
         work.addLate(process, us)
       })()
     })
@@ -290,7 +290,7 @@ export class SimulatedRequest {
     const isBeforeEnd = us % 2 === 0
     if (!isBeforeEnd) this.#over()
     work.add(process, us)
-    void process.budgets.charge(hold, us)
+    void charge(hold, us, process.nowUs())
     if (isBeforeEnd) this.#over()
   }
 
@@ -300,9 +300,9 @@ export class SimulatedRequest {
     process.running.delete(this)
     const learns = sim.scenario.mode === 'learned'
     const now = process.nowUs()
-    for (const { budgets, hold } of this.#held) {
+    for (const { hold } of this.#held) {
       if (learns && hold.state !== 'ended') hold.account.learn(this.#route, hold.takenUs(now))
-      budgets.finish(hold, now)
+      finish(hold, now)
     }
     this.time.change('ended', now)
   }

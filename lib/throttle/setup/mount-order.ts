@@ -1,5 +1,5 @@
 import type { Application, Request, RequestHandler, Response } from 'express'
-import { warnOnce } from '../http/warn-once'
+import { warnOnce } from '../../http/warn-once'
 
 /** A layer of Express's router, as far as it is read here. */
 interface Layer {

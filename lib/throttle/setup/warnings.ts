@@ -2,13 +2,12 @@ import cluster from 'node:cluster'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
-import { bearerCheckOf } from '../bearer/request-session'
-import { shown } from '../http/options'
-import { fullPath } from '../http/request/full-path'
-import type { RouteEntry, RouteMatcher } from '../http/request/route-match'
-import { warnOnce } from '../http/warn-once'
-import { addressSubject } from './subject'
-import type { ThrottleOptions } from './options'
+import { bearerCheckOf } from '../../bearer/request-session'
+import { shown } from '../../http/options'
+import { fullPath } from '../../http/request/full-path'
+import type { RouteEntry, RouteMatcher } from '../../http/request/route-match'
+import { warnOnce } from '../../http/warn-once'
+import { type SubjectFunction, addressSubject } from '../subject'
 
 /** A request that an address pays for: what to look at when the response has ended. */
 export interface OrderCheck {
@@ -23,7 +22,7 @@ export interface OrderCheck {
  *
  * @param subject the option of the throttle
  */
-export function orderCheck(req: IncomingMessage, subject: ThrottleOptions['subject']): OrderCheck | undefined {
+export function orderCheck(req: IncomingMessage, subject: SubjectFunction | undefined): OrderCheck | undefined {
   if (subject === addressSubject) return undefined
   const { session } = req as SignedIn
   const mayStillSignIn = session !== undefined && session?.passport?.user === undefined

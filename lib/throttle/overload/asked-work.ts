@@ -1,4 +1,4 @@
-import { isAddressSubject, blockOfSubject } from './subject'
+import { isAddressSubject, blockOfSubject } from '../subject'
 
 /** Work counts less with time: by half in 7 s. */
 const MEMORY_MS = 10_000

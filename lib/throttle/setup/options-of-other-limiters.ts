@@ -1,4 +1,4 @@
-import { type RightLines, same } from '../http/options'
+import { type RightLines, same } from '../../http/options'
 
 /** A request of usual length, in milliseconds: to turn a number of requests into work. */
 const USUAL_MS = 180

@@ -1,9 +1,9 @@
-import type { Clock } from '../http/clock'
-import { warn } from '../http/warn-once'
+import type { Clock } from '../../http/clock'
+import { warn } from '../../http/warn-once'
 import { AskedWork } from './asked-work'
-import type { LoadShedding } from './budget/hold'
-import { type OverloadMessage, channels } from './events'
-import { type OverloadRule, guardedOverload } from './options'
+import type { LoadShedding } from '../budget/hold'
+import { type OverloadMessage, channels } from '../events'
+import { type OverloadRule, guardedOverload } from '../options'
 
 /** The event loop is looked at this often, and the share changes this often. */
 const [LOOK_MS, STEP_MS] = [25, 100]

@@ -1,0 +1,243 @@
+import type { Request } from 'express'
+import { UsageLog } from '../../advisor/usage-log'
+import { type Clock, Watch, nowUs, wallOffsetUs } from '../../http/clock'
+import { Account, type AccountTerms, type Server, memoryServer } from '../budget/account'
+import { endLine, lookAtLine } from '../budget/decide'
+import { type NextWindow, priceOf } from '../budget/price'
+import { subjectId } from '../budget/subjects'
+import { WindowClock } from '../budget/window-clock'
+import { networkSubject } from '../subject'
+import type { SharedStore, StoredPolicy } from './shared-store'
+
+/** Networks that newcomers share an account by, once there is no room for more subjects. */
+const MOST_NETWORKS = 4_096
+const EVERYBODY_ELSE = 'network:*'
+/** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
+const LINE_MS = 25
+/** How often some of the accounts are looked at, to let go of those that are over, and in what time all are. */
+const SWEEP_MS = 100
+const SWEEP_ROUND_MS = 5_000
+const SWEEP_LEAST = 20
+/** On close, the last figures are reported until this has passed, with a pause after each report without an answer. */
+const CLOSING_MS = 3_000
+const CLOSING_PAUSE_MS = 100
+
+/** Terms of a policy, as its accounts follow them. */
+export interface PolicyTerms {
+  /** In words, for messages: `18000 ms in 60000 ms`. */
+  readonly shown?: string
+  readonly windowUs: number
+  /** Time used beyond the limit is the next window's first use. */
+  readonly carryOvershoot: boolean
+}
+
+/** The table of subjects: the accounts of one policy in this process. Without a store they are this process's own. */
+export class Accounts implements StoredPolicy {
+  /** In words: `18000 ms in 60000 ms`. */
+  readonly terms: string
+  /** For `advise()`. */
+  readonly usage: UsageLog
+  readonly #clock: Clock
+  readonly #terms: AccountTerms
+  readonly #memory: Server
+  readonly #accounts = new Map<string, Account>()
+  /** How many subjects are told apart, as the latest newcomer was told. */
+  #mostSubjects = 0
+  #sweep: Iterator<Account, undefined> | undefined
+  #isSweeping = false
+  #closing: Promise<void> | undefined
+  /** Nothing is let go of any more; and no store is told anything. */
+  #isClosing = false
+  #isClosed = false
+
+  constructor(
+    readonly name: string,
+    { shown = '', ...terms }: PolicyTerms,
+    clock: Clock,
+    readonly shared?: SharedStore,
+  ) {
+    this.terms = shown
+    this.#clock = clock
+    this.usage = new UsageLog(name, shared?.store, clock)
+    this.#terms = {
+      ...terms,
+      policy: name,
+      process: shared?.processName(name) ?? '',
+      total: (ends, before, after) => void (this.#isClosed || this.usage.moved(ends, before, after)),
+      of: (subject, now) => this.account(subject, now),
+      lines: new Watch<Account>(clock, LINE_MS, (account) => lookAtLine(account, nowUs(clock))),
+    }
+    this.#memory = memoryServer(new WindowClock(wallOffsetUs(clock), 0))
+    shared?.join(this)
+  }
+
+  [Symbol.iterator](): Iterator<Account> {
+    return this.#accounts.values()
+  }
+
+  get windowMs(): number {
+    return this.#terms.windowUs / 1_000
+  }
+
+  /** How many subjects are known. */
+  get size(): number {
+    return this.#accounts.size
+  }
+
+  /** Whether these are the same accounts, perhaps over another store that keeps the same: a subject is charged once. */
+  isSameAs(other: Accounts): boolean {
+    if (this === other) return true
+    const keeps = this.shared?.store.keeps
+    const isOneStore = keeps !== undefined && keeps === other.shared?.store.keeps
+    return isOneStore && this.name === other.name && this.windowMs === other.windowMs
+  }
+
+  // --- whose account
+
+  /**
+   * The account that pays for a request, in the window that is open: the subject's own where it is known or there is
+   * room, else its network's, else one for all. No throttled subject is forgotten for a newcomer.
+   *
+   * @param most how many subjects are told apart
+   */
+  payer(subject: string, most: number, req: Request, now: number): Account {
+    const known = this.#find(subject, now)
+    if (known !== undefined) return known
+    this.#mostSubjects = most
+    if (this.size < most) return this.#open(subject, now)
+    const network = networkSubject(req)
+    const isRoom = this.size < most + MOST_NETWORKS || this.#accounts.has(network)
+    return this.account(isRoom ? network : EVERYBODY_ELSE, now)
+  }
+
+  /** The subject's account in the window that is open now. */
+  account(subject: string, now = nowUs(this.#clock)): Account {
+    return this.#find(subject, now) ?? this.#open(subject, now)
+  }
+
+  /** The subject's account with the other processes' newest figures, if the store answers within the deadline. */
+  async refresh(subject: string): Promise<Account> {
+    const account = this.account(subject)
+    await account.server.refresh(account)
+    return account.current(nowUs(this.#clock))
+  }
+
+  /**
+   * A request of the subject asks another window of the same server now, and will ask this one next: both are asked in one
+   * command. What it does not take after all is given back at the next tick.
+   */
+  expect(subject: string, { route, limitUs, concurrency }: NextWindow, now: number): void {
+    const isRoom = this.size < this.#mostSubjects
+    const account = isRoom ? this.account(subject, now) : this.#find(subject, now)
+    if (account === undefined || account.server.isMemory || account.sent !== undefined) return
+    const priceUs = Math.min(priceOf(route, account.histories, limitUs), limitUs)
+    account.expect({ priceUs, limitUs, concurrency })
+    account.server.activate(account)
+    account.server.ask(account)
+  }
+
+  #find(subject: string, now: number): Account | undefined {
+    const account = this.#accounts.get(subject)
+    account?.enter(now)
+    return account
+  }
+
+  #open(subject: string, now: number): Account {
+    const { shared } = this
+    const { id, phase } = subjectId(subject, this.#terms.windowUs, shared?.store.digest)
+    const server = shared === undefined || this.#isClosed ? this.#memory : shared.linkOf(id)
+    const account = new Account(subject, id, phase, this.#terms, server, now)
+    this.#accounts.set(subject, account)
+    if (!this.#isSweeping) this.#sweepLater()
+    return account
+  }
+
+  /** A few accounts at a time: many of them must not stop the process. */
+  #sweepLater(): void {
+    this.#isSweeping = this.size > 0 && !this.#isClosing
+    if (!this.#isSweeping) return
+    this.#clock.after(SWEEP_MS, () => {
+      if (this.#isClosing) return
+      this.#letGo(nowUs(this.#clock), SWEEP_LEAST + Math.ceil((this.size * SWEEP_MS) / SWEEP_ROUND_MS))
+      this.#sweepLater()
+    })
+  }
+
+  /** Lets go of accounts of which nothing matters any more. Looks at no more than `most`, round and round. */
+  #letGo(now: number, most: number): void {
+    for (let i = 0; i < most; i++) {
+      this.#sweep ??= this.#accounts.values()
+      const next = this.#sweep.next()
+      if (next.done === true) return void (this.#sweep = undefined)
+      const account = next.value
+      if (!account.hasNothingLeft(now) || account.server.isActive(account)) continue
+      account.noteTotal(now)
+      account.forget()
+      this.#accounts.delete(account.subject)
+    }
+  }
+
+  // --- all of them
+
+  /** For `advise()`: with what open windows have come to. */
+  usageUntilNow(): UsageLog {
+    const now = nowUs(this.#clock)
+    for (const account of this) {
+      account.enter(now)
+      account.noteTotal(now)
+    }
+    return this.usage
+  }
+
+  /** Publishes what is not published, and gives back what was granted ahead. */
+  async flush(): Promise<void> {
+    await this.#tellAll()
+  }
+
+  /** Reports all accounts that the store does not know as they are, or where it has granted time ahead: nothing is any more. */
+  async #tellAll(isLast = false): Promise<Account[]> {
+    const now = nowUs(this.#clock)
+    const told: Account[] = []
+    for (const account of this) {
+      account.enter(now)
+      account.grant.calm()
+      if (account.sent !== undefined || !account.isReported(now)) told.push(account)
+    }
+    await Promise.all(told.map((account) => account.server.refresh(account, isLast)))
+    return told
+  }
+
+  /**
+   * Charges what runs so far, tells those who wait, publishes what is not published, and lets go of the store. Requests
+   * that come all the same are decided by what this process knows. Safe to call twice.
+   */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#end())
+  }
+
+  async #end(): Promise<void> {
+    const now = nowUs(this.#clock)
+    this.#isClosing = true
+    for (const account of this) {
+      endLine(account)
+      account.enter(now)
+      account.own.endAll(now) // what runs pays so far
+      account.grant.drop()
+    }
+    if (this.shared !== undefined) await this.#tellLast()
+    this.#isClosed = true
+    for (const account of this) account.moveTo(memoryServer(account.server.clock))
+    await this.usage.close()
+    await this.shared?.leave(this)
+  }
+
+  /** Reports the last figures, again where no answer comes. */
+  async #tellLast(): Promise<void> {
+    for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
+      const told = await this.#tellAll(true)
+      if (told.length === 0) return
+      if (told.some(({ isTold }) => !isTold))
+        await new Promise<void>((resolve) => this.#clock.after(CLOSING_PAUSE_MS, resolve))
+    }
+  }
+}
