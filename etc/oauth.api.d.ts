@@ -44,37 +44,15 @@ interface OAuthStoreCount {
     readonly endsInMs: number;
 }
 interface OAuthStore {
-    set(key: string, value: string, ttlMs: number, stranger?: string): Promise<void>;
+    set(key: string, value: string, ttlMs: number, owner?: string): Promise<void>;
     get(key: string, idleMs?: number): Promise<string | undefined>;
     claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>;
-    count(key: string, by: number, windowMs: number, stranger?: string): Promise<OAuthStoreCount>;
+    count(key: string, by: number, windowMs: number, owner?: string): Promise<OAuthStoreCount>;
     close?(): Promise<void>;
 }
 interface ClosableOAuthStore extends OAuthStore {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
-}
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
-}
-interface Revocable {
-    readonly jti: string;
-    readonly grant_id?: string | undefined;
-    readonly sid?: string | undefined;
-    readonly sub?: string | undefined;
-    readonly client_id?: string | undefined;
-    readonly auth_time?: number | undefined;
-    readonly user_mark?: string | undefined;
-    readonly app_mark?: string | undefined;
-}
-interface ApprovedApp {
-    readonly clientId: string;
-    readonly name: string;
-    readonly hosts: readonly string[];
-    readonly scope: readonly string[];
-    readonly since: Date;
 }
 type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
 type PublicKeyInput = SigningKeyInput;
@@ -109,6 +87,28 @@ type ClientRow = {
 interface ClientDirectory {
     findClient(clientId: string): Promise<ClientRow | null | undefined>;
     readonly scopes?: readonly string[] | undefined;
+}
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
+}
+interface Revocable {
+    readonly jti: string;
+    readonly grant_id?: string | undefined;
+    readonly sid?: string | undefined;
+    readonly sub?: string | undefined;
+    readonly client_id?: string | undefined;
+    readonly auth_time?: number | undefined;
+    readonly user_mark?: string | undefined;
+    readonly app_mark?: string | undefined;
+}
+interface ApprovedApp {
+    readonly clientId: string;
+    readonly name: string;
+    readonly hosts: readonly string[];
+    readonly scope: readonly string[];
+    readonly since: Date;
 }
 interface SigningKey {
     readonly key: SigningKeyInput;

@@ -1,6 +1,8 @@
 import type { Denial } from '../errors'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { shown } from '../http/options'
+import { clientNetwork } from '../http/request/client-network'
+import { blockOf } from '../http/request/network'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
 import { formsOf } from './claims/claim-options'
@@ -83,8 +85,13 @@ function admitRequest(
   if (isRefusal(proven)) return proven
   const admitted = admit(verified, config, proven.nonce === undefined ? NO_FIELDS : nonceFields(proven.nonce))
   if (isRefusal(admitted)) return admitted
-  const used = dpop.use(proven) // last: a refused request leaves nothing behind
+  const used = dpop.use(proven, ownerOf(admitted.session, request)) // last: a refused request leaves nothing behind
   return isThenable(used) ? used.then((refused) => refused ?? admitted) : (used ?? admitted)
+}
+
+/** Whom a used proof counts for. Anybody may have the session of an app without a user, so its block counts. */
+function ownerOf({ issuer, kind, userId, clientId }: Session, { request }: AppRequestView): string {
+  return kind === 'unauthenticated' ? blockOf(clientNetwork(request)) : `${kind} ${userId ?? clientId} ${issuer}`
 }
 
 /** A plain bearer token is bound to no key (RFC 7800, RFC 9449 §7.1). */

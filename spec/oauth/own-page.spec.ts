@@ -12,6 +12,7 @@ import {
   redisOAuthStore,
 } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
+import { NOBODY } from '../../lib/oauth/records/owners'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
@@ -338,7 +339,7 @@ describe('an interaction', () => {
     const store = memoryOAuthStore()
     const { issuer } = await started({ store })
     const begun = (id: string, by: number) =>
-      new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.${id}`, by, 60_000)
+      new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.${id}`, by, 60_000, NOBODY)
     await begun('all', 6_000)
     const agent = new UserAgent(issuer)
     assert.equal((await agent.authorize(issuer, request())).status, 303, 'others have used up the total')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
+import { NOBODY } from '../../lib/oauth/records/owners'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENTS, type Form, VERIFIER, askToken, json, post, serverOfSuite, startServer } from './support'
@@ -94,7 +95,7 @@ describe('pushed authorization requests', () => {
     assert.equal((await pushFrom('192.0.2.2')).status, 201)
     assert.equal((await pushFrom('192.0.2.1', 'web', AS_WEB)).status, 201)
 
-    await new Records(store, busy.issuer).count('attempts', `pushed.${hashOf('spa')}.all`, 6_000, 60_000)
+    await new Records(store, busy.issuer).count('attempts', `pushed.${hashOf('spa')}.all`, 6_000, 60_000, NOBODY)
     assert.equal((await pushFrom('192.0.2.3')).status, 429)
     assert.equal((await pushFrom('192.0.2.3', 'other')).status, 201, 'each app for itself')
     assert.equal((await pushFrom('192.0.2.3', 'web', AS_WEB)).status, 201)

@@ -12,20 +12,20 @@ import { UserAgent, request } from './user-agent'
 const SPA = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
 const SESSION = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
 
-/** A store that notes the kind of each record, the stranger who caused it and its longest lifetime. */
+/** A store that notes the kind of each record, the owner who caused it and its longest lifetime. */
 function noting(store: OAuthStore) {
-  const seen = new Map<string, { stranger: string | undefined; ttlMs: number }>()
-  const note = (key: string, ttlMs: number, stranger: string | undefined) => {
+  const seen = new Map<string, { owner: string | undefined; ttlMs: number }>()
+  const note = (key: string, ttlMs: number, owner: string | undefined) => {
     const kind = key.split(':', 1)[0] as string
     seen.set(kind, {
-      stranger: stranger ?? seen.get(kind)?.stranger,
+      owner: owner ?? seen.get(kind)?.owner,
       ttlMs: Math.max(ttlMs, seen.get(kind)?.ttlMs ?? 0),
     })
   }
   const own: OAuthStore = {
     ...store,
-    set: (key, value, ttlMs, stranger) => (note(key, ttlMs, stranger), store.set(key, value, ttlMs, stranger)),
-    count: (key, by, windowMs, stranger) => (note(key, windowMs, stranger), store.count(key, by, windowMs, stranger)),
+    set: (key, value, ttlMs, owner) => (note(key, ttlMs, owner), store.set(key, value, ttlMs, owner)),
+    count: (key, by, windowMs, owner) => (note(key, windowMs, owner), store.count(key, by, windowMs, owner)),
   }
   return { own, seen }
 }
@@ -104,7 +104,7 @@ describe('records that a request without a user causes', () => {
 
       const [minute, hour, day] = [60_000, 3_600_000, 24 * 3_600_000]
       const block = '127.0.0.0/16'
-      const most: Record<string, [stranger: string, ttlMs: number]> = {
+      const most: Record<string, [owner: string, ttlMs: number]> = {
         attempts: [block, hour],
         proof: [block, 2 * minute],
         revoked: [block, (format === 'jwt' ? hour : day) + 5 * minute],
@@ -114,8 +114,8 @@ describe('records that a request without a user causes', () => {
         ...(format === 'opaque' && { unauthenticated: [block, hour] }),
       }
       assert.deepEqual([...seen.keys()].sort(), Object.keys(most).sort())
-      for (const [kind, { stranger, ttlMs }] of seen) {
-        assert.ok(most[kind]?.[0] === stranger && ttlMs <= (most[kind]?.[1] ?? 0), `${kind}: ${stranger}, ${ttlMs} ms`)
+      for (const [kind, { owner, ttlMs }] of seen) {
+        assert.ok(most[kind]?.[0] === owner && ttlMs <= (most[kind]?.[1] ?? 0), `${kind}: ${owner}, ${ttlMs} ms`)
       }
     }
   })

@@ -24,8 +24,8 @@ export interface DpopOptions {
   /** Used proofs of all processes: `redisProofs(redis)`. Default: each process remembers its own. */
   readonly proofs?: RedisProofs | undefined
   /**
-   * Proofs that a process remembers: 1 to 10,000,000. Default 100,000. One key has at most a hundredth of them, and gets
-   * 503 beyond. Not with `proofs`.
+   * Proofs that a process remembers: 1 to 10,000,000. Default 100,000. One user, or one app without a user, has at most a
+   * hundredth of them, and gets 503 beyond. Not with `proofs`.
    */
   readonly maxProofs?: number | undefined
   /**
@@ -60,8 +60,12 @@ export interface DpopCheck {
   readonly required: boolean
   /** Checks the proof of a request with this token. */
   check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal
-  /** Records a proof as used, when nothing else refuses its request. Returns the refusal of one that was used before. */
-  use(proof: ProvenKey): Refusal | undefined | Promise<Refusal | undefined>
+  /**
+   * Records a proof as used, when nothing else refuses its request. Returns the refusal of one that was used before.
+   *
+   * @param owner of the record: the user, the app, or the block of addresses of an app without a user
+   */
+  use(proof: ProvenKey, owner: string): Refusal | undefined | Promise<Refusal | undefined>
 }
 
 const AHEAD_SEC = 5
@@ -118,9 +122,9 @@ export function dpopCheck(
     }
   }
 
-  function use({ proof: { jkt, jti }, untilSec }: ProvenKey): Refusal | undefined | Promise<Refusal | undefined> {
+  function use({ proof: { jkt, jti }, untilSec }: ProvenKey, owner: string) {
     try {
-      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), untilSec, nowSec(), jkt)
+      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), untilSec, nowSec(), owner)
       return isThenable(noted) ? Promise.resolve(noted).then(judged, untold) : judged(noted)
     } catch (cause) {
       return untold(cause)

@@ -13,8 +13,8 @@ import { type KeySource, findKeys, keySet, secretsBeside, staticKeys } from '../
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
 import { isRefusal } from '../refusal/refusal'
-import type { FairQueue } from '../../http/fair-queue'
 import { issuerCalls } from '../../http/fetch/issuer-calls'
+import type { Places } from '../../http/places'
 import { discovered } from './discovery'
 import type { IntrospectionOptions } from './introspection'
 import { type IssuerKeys, tenantKeys } from './tenant-keys'
@@ -126,7 +126,7 @@ function keySource(
   issuer: string,
   clock: Clock,
   sets = new JwkSets(),
-  calls?: FairQueue,
+  calls?: Places,
   tenant?: string,
 ): KeySource {
   const { key, keys, secret, jwksUri, allowHttp, fetch } = values

@@ -4,7 +4,7 @@ import { type FetchFunction, fetchJson } from '../../http/fetch/fetch-json'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { Algorithm } from './algorithm'
 import { type Jwks, readJwks } from './jwks'
-import type { FairQueue } from '../../http/fair-queue'
+import { type Places, THE_APP } from '../../http/places'
 import { type ClientRequest, clientNetwork } from '../../http/request/client-network'
 import { type FoundKeys, type KeyNames, type KeySource, OTHER_KEYS, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
@@ -22,7 +22,7 @@ export interface RemoteKeysOptions {
   /** Random number from 0 to 1, which spreads the retries of many processes. */
   readonly random?: (() => number) | undefined
   /** Bounds the fetches of several sets at once. Default: no bound. */
-  readonly calls?: FairQueue | undefined
+  readonly calls?: Places | undefined
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
 }
@@ -176,7 +176,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   /** Begins a fetch in its turn, or joins the one that waits: with a place no worse than this request's own. */
   function inTurn(from: ClientRequest | typeof APP | undefined): Promise<void> {
-    return calls ? calls.run(from === APP ? undefined : clientNetwork(from), load) : load()
+    return calls ? calls.run(from === APP ? THE_APP : clientNetwork(from), load) : load()
   }
 
   async function load(): Promise<void> {

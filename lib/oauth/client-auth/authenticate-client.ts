@@ -9,6 +9,7 @@ import { type KnownClient, isConfidential } from '../directories/client'
 import type { KnownClients } from '../clients/known-clients'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
+import { ofApp } from '../records/owners'
 import type { Records } from '../records/records'
 import { ASSERTION_MS, type Assertion, JWT_BEARER, readAssertion, verifiedJti } from './assertion'
 import { TIMESTAMP_TOLERANCE_MS, TimestampSecrets } from './timestamp-secret'
@@ -75,7 +76,7 @@ export class ClientAuthentication {
       const isElsewhere = client.jwksUri !== undefined // the app may have replaced its keys there
       const found = read(await this.clients.keysOf(client, req))
       const jti = found ?? (isElsewhere ? read(await this.clients.keysOf(client, req, true)) : undefined)
-      return jti !== undefined && this.isFirstUse(`${clientId} jwt ${jti}`, ASSERTION_MS)
+      return jti !== undefined && this.isFirstUse(client, `jwt ${jti}`, ASSERTION_MS)
     }
     if (secrets === undefined) return !isConfidential(client)
     const hashes = [secretHash].flat()
@@ -83,14 +84,15 @@ export class ClientAuthentication {
     for (const secret of secrets) {
       const time = await this.timestampSecrets.timeOf(secret, publicKeys, this.clock.date())
       if (time === undefined) continue
-      return this.isFirstUse(`${clientId} timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
+      return this.isFirstUse(client, `timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
     }
     return false
   }
 
   /** Whether no process has seen this proof before: each is single-use. */
-  private async isFirstUse(proof: string, rememberMs: number): Promise<boolean> {
-    return (await this.records.count('assertion', hashOf(proof), 1, rememberMs)).total === 1
+  private async isFirstUse(client: KnownClient, proof: string, rememberMs: number): Promise<boolean> {
+    const id = hashOf(`${client.clientId} ${proof}`)
+    return (await this.records.count('assertion', id, 1, rememberMs, ofApp(client))).total === 1
   }
 
   /** A challenge only where the client tried that scheme: a browser would ask its user for a password (RFC 6749 §5.2). */

@@ -5,6 +5,7 @@ import type { SeenProofs } from '../../bearer/dpop/seen-proofs'
 import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
 import { OAuthError } from '../oauth-error'
+import type { Owner } from '../records/owners'
 import type { Records } from '../records/records'
 import type { Seal } from '../seal'
 
@@ -24,7 +25,7 @@ export interface KeyProof {
   /** Its thumbprint. */
   readonly jkt: string
   /** Records the proof as used: once the rest of the request is valid, so that a stranger records none. @throws {OAuthError} */
-  readonly use: () => Promise<void>
+  readonly use: (owner: Owner) => Promise<void>
 }
 
 /** Reads the proofs of requests to this server (RFC 9449 §5). Each is good once, in whatever process. */
@@ -62,8 +63,8 @@ export class KeyProofs {
     const { jkt, jti, iat } = proof
     return {
       jkt,
-      use: async () => {
-        const noted = await this.seen.note(hashOf(`${jkt}:${jti}`), iat + maxProofAgeSec, nowSec, jkt)
+      use: async (owner) => {
+        const noted = await this.seen.note(hashOf(`${jkt}:${jti}`), iat + maxProofAgeSec, nowSec, owner)
         if (noted !== 'new') throw invalidProof()
       },
     }
@@ -84,9 +85,9 @@ export class KeyProofs {
 /** Remembers proofs in the server's store, for all its processes. */
 export function recordProofs(records: Records): SeenProofs {
   return {
-    async note(name, untilSec, nowSec) {
+    async note(name, untilSec, nowSec, owner) {
       const ttlMs = Math.ceil((untilSec - nowSec) / KEPT_STEP_SEC) * KEPT_STEP_SEC * 1_000 + CLOCKS_APART_MS
-      return (await records.count('proof', name, 1, ttlMs)).total === 1 ? 'new' : 'replay'
+      return (await records.count('proof', name, 1, ttlMs, owner as Owner)).total === 1 ? 'new' : 'replay'
     },
   }
 }

@@ -2,8 +2,8 @@ import { Resolver } from 'node:dns/promises'
 import { get } from 'node:https'
 import { type LookupFunction, isIP } from 'node:net'
 import { type Clock, systemClock } from '../../http/clock'
-import { FairQueue } from '../../http/fair-queue'
 import { type FetchFunction, type Fetched, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
+import { Places } from '../../http/places'
 import { isInnerHost, isPublicAddress } from '../directories/addresses'
 
 /** An IP address, as `dns.lookup()` gives it. */
@@ -38,7 +38,7 @@ export function fetchDocument(url: string, network: string, clock: Clock, fetch?
 /** Time for a look-up, in milliseconds. */
 const LOOK_UP_MS = 2_000
 /** Look-ups of strangers' names in this process. */
-const lookUps = new FairQueue({ slots: 2, leavesRoom: true, mostWaiting: 64, longestWaitMs: 2_500 }, systemClock)
+const lookUps = new Places({ places: 2, leavesRoom: true, mostWaiting: 64, longestWaitMs: 2_500 }, systemClock)
 
 /** @throws {FetchProblem} if too many names are being looked up, or this one cannot be */
 async function lookUpShared(hostname: string, network: string): Promise<readonly Address[]> {

@@ -1,18 +1,19 @@
 import type { Request } from 'express'
 import type { Clock } from '../../http/clock'
-import { FairQueue } from '../../http/fair-queue'
 import { type FetchFunction, FetchProblem } from '../../http/fetch/fetch-json'
 import type { JsonObject } from '../../http/json'
+import { OwnedRecords } from '../../http/owners'
+import { Places } from '../../http/places'
 import { clientNetwork } from '../../http/request/client-network'
 import { OAuthError } from '../oauth-error'
 import type { Records } from '../records/records'
 import { limitStrangers } from '../records/strangers'
 import { fetchDocument } from './public-fetch'
 
-/** Documents that are remembered; the oldest makes way. */
+/** Documents that are remembered. */
 const MOST_DOCUMENTS = 1_000
 /** Bounds of the fetches under way. */
-const FETCHES = { slots: 16, leavesRoom: true, mostWaiting: 64, longestWaitMs: 2_000 }
+const FETCHES = { places: 16, leavesRoom: true, mostWaiting: 64, longestWaitMs: 2_000 }
 const DAY_MS = 24 * 60 * 60_000
 const [LEAST_FRESH_MS, FRESH_MS, MOST_FRESH_MS] = [60_000, 300_000, DAY_MS]
 /** After a fetch that failed, until the next one. */
@@ -38,15 +39,16 @@ interface Known {
  * cannot be fetched, the last good copy counts for a day.
  */
 export class StrangerDocuments {
-  readonly #known = new Map<string, Known>()
-  readonly #fetches: FairQueue
+  /** By kind and URL. The owner is the document's host. */
+  readonly #known = new OwnedRecords<Known>(MOST_DOCUMENTS)
+  readonly #fetches: Places
 
   constructor(
     private readonly fetch: FetchFunction | undefined,
     private readonly records: Records,
     private readonly clock: Clock,
   ) {
-    this.#fetches = new FairQueue(FETCHES, clock)
+    this.#fetches = new Places(FETCHES, clock)
   }
 
   /**
@@ -104,22 +106,19 @@ export class StrangerDocuments {
     try {
       const { body, freshMs = FRESH_MS } = await fetchDocument(url, network, this.clock, this.fetch)
       const forMs = Math.min(MOST_FRESH_MS, Math.max(LEAST_FRESH_MS, freshMs))
-      return this.#keep(name, await read(body), forMs, this.clock.now() + forMs + STALE_MS)
+      return this.#keep(name, url, await read(body), forMs, this.clock.now() + forMs + STALE_MS)
     } catch (err) {
-      if (err instanceof OAuthError) return this.#keep(name, err, AGAIN_MS)
+      if (err instanceof OAuthError) return this.#keep(name, url, err, AGAIN_MS)
       if (!(err instanceof FetchProblem)) throw err
       const good = this.#good(name)
-      return this.#keep(name, good ? good.value : awayError(err), AGAIN_MS, good?.goodUntilMs)
+      return this.#keep(name, url, good ? good.value : awayError(err), AGAIN_MS, good?.goodUntilMs)
     }
   }
 
-  #keep(name: string, value: unknown, forMs: number, goodUntilMs = 0): Known {
+  #keep(name: string, url: string, value: unknown, forMs: number, goodUntilMs = 0): Known {
     const now = this.clock.now()
     const known = { value, triedAtMs: now, untilMs: now + forMs, goodUntilMs }
-    this.#known.delete(name)
-    const [oldest] = this.#known.keys()
-    if (oldest !== undefined && this.#known.size >= MOST_DOCUMENTS) this.#known.delete(oldest)
-    this.#known.set(name, known)
+    this.#known.set(name, known, new URL(url).host)
     return known
   }
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { systemClock } from '../../http/clock'
-import { FairQueue } from '../../http/fair-queue'
+import { Places, THE_APP } from '../../http/places'
 import { UNKNOWN_NETWORK } from '../../http/request/network'
 import { requestNetwork } from '../request-network'
 
@@ -36,24 +36,24 @@ export function hashSlotCount(poolSize: string | undefined, processors: number):
 }
 
 /**
- * Limits the hashes under way, and those that wait for their turn, by fair shares: a login from a network that tried less
- * takes the place of one of the network that tried most.
+ * Limits the hashes under way, and those that wait for their turn, by fair shares: a login from a network with fewer of
+ * them takes the place of one of the network with most.
  */
 export class HashSlots {
   readonly #slots: number
-  readonly #queue: FairQueue
+  readonly #queue: Places
   #averageMs = 330
 
   constructor(slots: number) {
     this.#slots = slots
     const mostWaiting = () => Math.min(LONGEST_QUEUE, Math.floor((slots * QUEUE_MS) / this.#averageMs))
     const bounds = {
-      slots,
+      places: slots,
       get mostWaiting() {
         return mostWaiting()
       },
     }
-    this.#queue = new FairQueue(bounds, systemClock)
+    this.#queue = new Places(bounds, systemClock)
   }
 
   /** Runs a login's hash once a slot is free. @throws {DirectoryBusyError} if it gets no place in the queue, or loses it */
@@ -63,11 +63,11 @@ export class HashSlots {
 
   /** Runs another hash once a slot is free and no login waits. Its queue has no bound: the app itself asks for these. */
   registration<T>(hash: () => Promise<T>): Promise<T> {
-    return this.#run(undefined, hash)
+    return this.#run(THE_APP, hash)
   }
 
-  async #run<T>(network: string | undefined, hash: () => Promise<T>): Promise<T> {
-    const done = await this.#queue.run(network, async () => ({ result: await this.#timed(hash) }))
+  async #run<T>(owner: string, hash: () => Promise<T>): Promise<T> {
+    const done = await this.#queue.run(owner, async () => ({ result: await this.#timed(hash) }))
     if (!done) throw this.#full()
     return done.result
   }

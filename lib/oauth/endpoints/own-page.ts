@@ -12,6 +12,7 @@ import { readClaimsRequest } from '../parameters/claims-request'
 import { Params } from '../parameters/params'
 import type { LoginRefusal, User, UserId } from '../directories/user'
 import type { Uses } from '../parts'
+import { ofStranger } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
 import { type Interaction, PAGE_LIFETIME_MS, browserOf } from './interaction'
@@ -111,7 +112,7 @@ export async function sendToOwnPage(
     loginHint: request.loginHint === '' ? undefined : request.loginHint,
   }
   const kept: Kept = { interaction, told, browser: hashOf(browserOf(parts, req, res)) }
-  await parts.records.set('interaction', hashOf(id), kept, PAGE_LIFETIME_MS)
+  await parts.records.set('interaction', hashOf(id), kept, PAGE_LIFETIME_MS, ofStranger())
   redirect(res, ownPageUrl(parts, { interaction: id }))
 }
 

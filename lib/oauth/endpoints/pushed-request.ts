@@ -11,6 +11,7 @@ import {
 import { formOf } from '../parameters/form'
 import { Params, type RawParams } from '../parameters/params'
 import type { Uses } from '../parts'
+import { ofApp, ofStranger } from '../records/owners'
 import type { Records } from '../records/records'
 import { limitStrangers } from '../records/strangers'
 import { type Endpoint, sendJson } from './endpoint'
@@ -67,11 +68,11 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
     if (!isConfidential(client) || isStranger) {
       await limitStrangers(parts.records, req, { ...LIMITS, app: isStranger ? 'strangers' : clientId })
     }
-    await proof?.use()
+    await proof?.use(ofApp(client))
     const secret = newSecret()
     const raw = { ...rawAuthorizationParams(params, parts), client_id: clientId, ...(proof && { dpop_jkt: proof.jkt }) }
     const pushed: PushedRequest = { params: raw }
-    await parts.records.set('pushed', hashOf(secret), pushed, LIFETIME_SEC * 1_000)
+    await parts.records.set('pushed', hashOf(secret), pushed, LIFETIME_SEC * 1_000, ofApp(client))
     sendJson(res, 201, { request_uri: PREFIX + secret, expires_in: LIFETIME_SEC })
   }
 }
@@ -91,6 +92,6 @@ export async function findPushedRequest(records: Records, params: Params): Promi
   if (!pushed || pushed.params.client_id !== params.need('client_id')) {
     throw invalidRequest('The request_uri is unknown or has expired.')
   }
-  if (!pushed.isShown) await records.set('pushed', id, { ...pushed, isShown: true }, PAGE_LIFETIME_MS)
+  if (!pushed.isShown) await records.set('pushed', id, { ...pushed, isShown: true }, PAGE_LIFETIME_MS, ofStranger())
   return { params: Params.of(pushed.params), id }
 }

@@ -8,6 +8,7 @@ import { jsonOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
 import type { Uses } from '../parts'
 import { type RegisteredClient, RegisteredClients } from '../records/registered-clients'
+import { ofStranger } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import type { RegistrationSettings } from '../server-settings'
 import { type Endpoint, sendJson } from './endpoint'
@@ -36,6 +37,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
     const hasSecret = metadata.token_endpoint_auth_method.startsWith('client_secret')
     const clientId = RegisteredClients.clientIdOf(newId())
     const fresh: RegisteredClient = {
+      owner: ofStranger(),
       client: await clientOf(req, clientId, metadata, hasSecret ? hashOf(secret) : undefined),
       metadata,
       tokenHash: hashOf(token),

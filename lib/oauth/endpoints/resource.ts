@@ -5,6 +5,7 @@ import { type Refusal, refuse } from '../../bearer/refusal/refusal'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { formOf } from '../parameters/form'
 import type { Uses } from '../parts'
+import { ofStranger, ofUser } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import type { AccessTokenClaims, ActiveToken } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
@@ -81,7 +82,8 @@ async function requireAccessToken(
   const { claims } = active
   if (found.scheme === 'DPoP') {
     const proven = dpopCheck.check(found.token, { ...claims }, request)
-    const refused = 'refused' in proven ? proven : await dpopCheck.use(proven)
+    const refused =
+      'refused' in proven ? proven : await dpopCheck.use(proven, active.user ? ofUser(active.user.id) : ofStranger())
     if (refused) throw accessRefused(issuer, refused)
   } else if (claims.cnf) throw accessRefused(issuer, refuse('sender_constrained'))
   return active

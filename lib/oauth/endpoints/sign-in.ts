@@ -17,6 +17,7 @@ import { unmetAcr } from '../parameters/claims-request'
 import { formOf, queryOf } from '../parameters/form'
 import { Params } from '../parameters/params'
 import type { Uses } from '../parts'
+import { ofUser } from '../records/owners'
 import type { Login, SessionRecord } from '../records/website-sessions'
 import { appsRequest } from './apps'
 import { approvalOf, grant, redirect, redirectBack, redirectError } from './authorization-response'
@@ -212,20 +213,21 @@ export function signInFlow(parts: Parts): SignInFlow {
   }
 
   async function respond(visit: Visit): Promise<boolean> {
-    const { res, request, interaction, session, user } = visit
+    const { res, request, session, user } = visit
     if (request.responseType === 'none') redirect(res, request.redirectUri)
     else {
       const response = await grant(parts, request, session as SessionRecord, user as User)
-      if (!(await isFirstUse(interaction))) return fail(visit, 'invalid_request', 'The request_uri has been used.')
+      if (!(await isFirstUse(visit))) return fail(visit, 'invalid_request', 'The request_uri has been used.')
       redirectBack(parts, res, request, response)
     }
     return true
   }
 
   /** A pushed request yields one response. Loading its page, even twice, does not use it up (RFC 9126 §7.3). */
-  async function isFirstUse({ pushedId, id }: Interaction): Promise<boolean> {
+  async function isFirstUse({ interaction: { pushedId, id }, user }: Visit): Promise<boolean> {
     if (pushedId === undefined) return true
-    const count = (name: string, by: number) => records.count('used', name, by, 2 * PAGE_LIFETIME_MS)
+    const owner = ofUser((user as User).id)
+    const count = (name: string, by: number) => records.count('used', name, by, 2 * PAGE_LIFETIME_MS, owner)
     // A double click sends one page twice, and the browser follows the second response only.
     const page = `${pushedId}.${id}`
     await count(page, 1)
@@ -323,7 +325,8 @@ export function signInFlow(parts: Parts): SignInFlow {
 
   /** A page allows one login. A later repeat, such as from the browser's history, shows the login page again. */
   async function resume(visit: Visit, login: Login, remember = true): Promise<void> {
-    const { total, endsInMs } = await records.count('login', visit.interaction.id, 1, 2 * PAGE_LIFETIME_MS)
+    const { id } = visit.interaction
+    const { total, endsInMs } = await records.count('login', id, 1, 2 * PAGE_LIFETIME_MS, ofUser(login.userId))
     if (total > 1 && 2 * PAGE_LIFETIME_MS - endsInMs > AGAIN_MS) {
       return startAgain(visit, { status: 400, notice: 'pageExpired' })
     }

@@ -4,6 +4,7 @@ import { OAuthError, invalidRequest } from '../oauth-error'
 import { noScope, parseScope } from '../parameters/requested-scope'
 import { audienceFor } from '../parameters/resource'
 import type { Uses } from '../parts'
+import { ofApp } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import { type Grant, type GrantRequest, type TokenResponse, tokenTypeOf } from './grant'
 
@@ -29,8 +30,9 @@ export function appGrants(parts: Parts): readonly Grant[] {
     if (scope.length === 0 && (asked.length > 0 || (isScopeNeeded && scopes.length > 0))) throw noScope(asked)
     const target = audienceFor(params.all('resource'), client.audiences ?? audience)
     const more = await claimsOf(undefined, client, scope)
-    await useProof()
-    const { token, expiresInSec } = await accessTokens.issue({ clientId, scope, audience: target, jkt, more })
+    const owner = ofApp(client)
+    await useProof(owner)
+    const { token, expiresInSec } = await accessTokens.issue({ owner, clientId, scope, audience: target, jkt, more })
     return {
       access_token: token,
       token_type: tokenTypeOf(jkt, tokenType),
@@ -49,8 +51,9 @@ export function appGrants(parts: Parts): readonly Grant[] {
     const target = audienceFor(params.all('resource'), client.audiences ?? audience)
     const isStored = accessTokens.areStored || jkt !== undefined
     if (isStored && !isConfidential(client)) await limitStrangers(records, req, { ...LIMITS, app: clientId })
-    await useProof()
-    const about = { clientId, scope: [], audience: target, jkt, unauthenticated: true }
+    const owner = ofApp(client)
+    await useProof(owner)
+    const about = { owner, clientId, scope: [], audience: target, jkt, unauthenticated: true }
     const { token } = await accessTokens.issue(about)
     return { access_token: token, token_type: tokenTypeOf(jkt, tokenType), token }
   }

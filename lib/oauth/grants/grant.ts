@@ -3,6 +3,7 @@ import type { GrantName, KnownClient } from '../directories/client'
 import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import type { Authorization } from '../records/authorizations'
+import type { Owner } from '../records/owners'
 
 /** The request that a grant handles. */
 export interface GrantRequest {
@@ -14,7 +15,7 @@ export interface GrantRequest {
   /** The thumbprint of the key that the request proved to hold (RFC 9449 §5). */
   readonly jkt: string | undefined
   /** Records the proof as used. Called once the request is known to be valid. @throws {OAuthError} */
-  readonly useProof: () => Promise<void>
+  readonly useProof: (owner: Owner) => Promise<void>
 }
 
 /** A successful token response (RFC 6749 §5.1). */

@@ -7,6 +7,7 @@ import { grantableScope, noScope, parseScope } from '../parameters/requested-sco
 import { audienceFor } from '../parameters/resource'
 import type { Uses } from '../parts'
 import type { Authorization } from '../records/authorizations'
+import { ofUser } from '../records/owners'
 import { SEED_BYTES } from '../records/refresh-tokens'
 import { type Grant, type GrantRequest, type TokenResponse, audienceOf, tokenTypeOf } from './grant'
 
@@ -114,9 +115,10 @@ export function userGrants(parts: Parts): readonly Grant[] {
       throw invalidGrant('authorization').because(`findUser(${shown(authorization.userId)}) knows no such user`)
     await parts.registered.renew(clientId)
     const more = await parts.claimsOf(user, client, scope)
-    await useProof()
+    const owner = ofUser(user.id)
+    await useProof(owner)
     const userinfoClaims = allowed(authorization.userinfoClaims)
-    const about = { clientId, scope, audience: target, jkt, authorization, userinfoClaims, more }
+    const about = { owner, clientId, scope, audience: target, jkt, authorization, userinfoClaims, more }
     const { token, expiresInSec } = await accessTokens.issue(about)
     const isOpenId = scope.includes('openid')
     const identified = { ...authorization, scope, idTokenClaims }

@@ -1,5 +1,6 @@
 import type { Challenge } from '../parameters/pkce'
 import { hashOf, newSecret } from '../../http/secret'
+import { ofUser } from './owners'
 import type { RecordClaim, Records } from './records'
 
 /** The authorization that a user gave to an app. A code and every token issued from it share it. */
@@ -50,7 +51,7 @@ export class Codes {
 
   async issue(record: CodeRecord): Promise<string> {
     const code = newSecret()
-    await this.records.set('code', hashOf(code), record, this.lifetimeMs)
+    await this.records.set('code', hashOf(code), record, this.lifetimeMs, ofUser(record.authorization.userId))
     return code
   }
 

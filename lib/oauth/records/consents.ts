@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
+import { ofUser } from './owners'
 import type { Records } from './records'
 import { APPROVED_MS, type RevocationRecords, appOf } from './revocation-records'
 
@@ -45,7 +46,7 @@ export class Consents {
   ) {}
 
   acceptTerms(userId: string, version: string): Promise<void> {
-    return this.records.set('terms', hashOf(`${version}\n${userId}`), 1, ACCEPTED_MS)
+    return this.records.set('terms', hashOf(`${version}\n${userId}`), 1, ACCEPTED_MS, ofUser(userId))
   }
 
   async hasAcceptedTerms(userId: string, version: string): Promise<boolean> {
@@ -63,12 +64,12 @@ export class Consents {
       sinceMs: before?.sinceMs ?? this.clock.date(),
       ...(mark !== undefined && { mark }),
     }
-    await this.records.set('approval', appOf(userId, clientId), approval, APPROVED_MS)
+    await this.records.set('approval', appOf(userId, clientId), approval, APPROVED_MS, ofUser(userId))
     // Another process may write the list at the same moment. What it left out is added again.
     for (let tries = 0; tries < 5; tries++) {
       const listed = await this.listed(userId)
       if (listed.includes(clientId)) return
-      await this.records.set('approved', hashOf(userId), [clientId, ...listed].slice(0, MOST_LISTED), APPROVED_MS)
+      await this.list(userId, [clientId, ...listed].slice(0, MOST_LISTED))
     }
   }
 
@@ -95,7 +96,7 @@ export class Consents {
   async remove(userId: string, clientId: string): Promise<void> {
     await this.records.claim('approval', appOf(userId, clientId), 0)
     const left = (await this.listed(userId)).filter((one) => one !== clientId)
-    await this.records.set('approved', hashOf(userId), left, APPROVED_MS)
+    await this.list(userId, left)
   }
 
   private async find(userId: string, clientId: string): Promise<Approval | undefined> {
@@ -103,6 +104,10 @@ export class Consents {
     if (!approval || !(await this.revocations.isUserRevoked(userId, approval.mark))) return approval
     await this.records.claim('approval', appOf(userId, clientId), 0) // before the user's mark is forgotten
     return undefined
+  }
+
+  private list(userId: string, clientIds: readonly string[]): Promise<void> {
+    return this.records.set('approved', hashOf(userId), clientIds, APPROVED_MS, ofUser(userId))
   }
 
   private async listed(userId: string): Promise<readonly string[]> {

@@ -2,6 +2,7 @@ import { systemClock } from '../../http/clock'
 import type { Complete } from '../../http/options'
 import { hashOf } from '../../http/secret'
 import { DirectoryBusyError } from '../directories/hash-slots'
+import { type Owner, ofStranger, ofUser } from './owners'
 import type { Records } from './records'
 
 /** How many logins may fail before an account, an address or a device has to wait. */
@@ -35,8 +36,7 @@ export interface LoginSource {
   readonly deviceId: string | undefined
 }
 
-/** `isStrangers`: anybody can cause such a counter. */
-type Counter = readonly [id: string, limit: number, isStrangers: boolean]
+type Counter = readonly [id: string, limit: number, owner: Owner]
 
 /** What an attempt under way adds to a counter. A failure adds 1. */
 const UNDER_WAY = 2 ** 30
@@ -79,8 +79,8 @@ export class LoginAttempts {
 
   /** Takes a place in each counter, or in none. Returns how long failures take all places, 0 for none, undefined: others do. */
   private async take(counters: readonly Counter[]): Promise<number | undefined> {
-    for (const [at, [id, limit, isStrangers]] of counters.entries()) {
-      const { total, endsInMs } = await this.records.count('attempts', id, UNDER_WAY, this.windowMs, isStrangers)
+    for (const [at, [id, limit, owner]] of counters.entries()) {
+      const { total, endsInMs } = await this.records.count('attempts', id, UNDER_WAY, this.windowMs, owner)
       const underWay = Math.floor(total / UNDER_WAY)
       const failed = total - underWay * UNDER_WAY
       if (failed + underWay <= limit) continue
@@ -91,20 +91,21 @@ export class LoginAttempts {
   }
 
   private async add(counters: readonly Counter[], by: number): Promise<void> {
-    await Promise.all(counters.map(([id]) => this.records.count('attempts', id, by, this.windowMs)))
+    await Promise.all(counters.map(([id, , owner]) => this.records.count('attempts', id, by, this.windowMs, owner)))
   }
 
   private counters({ account, isKnown, network, deviceId }: LoginSource): readonly Counter[] {
     const { perAccount, perAddress } = this.limits
+    const user = ofUser(account)
     if (deviceId !== undefined) {
       return [
-        [`device.${deviceId}`, perAccount, false],
-        [`devices.${hashOf(account)}`, DEVICES * perAccount, false],
+        [`device.${deviceId}`, perAccount, user],
+        [`devices.${hashOf(account)}`, DEVICES * perAccount, user],
       ]
     }
     return [
-      [`address.${hashOf(network)}`, perAddress, true],
-      [`account.${hashOf(account)}`, perAccount, !isKnown],
+      [`address.${hashOf(network)}`, perAddress, ofStranger()],
+      [`account.${hashOf(account)}`, perAccount, isKnown ? user : ofStranger()],
     ]
   }
 }

@@ -2,35 +2,14 @@ import { storeError } from '../../http/help'
 import { narrowJson } from '../../http/json'
 import { shown, shownNames } from '../../http/options'
 import { hashOf } from '../../http/secret'
-import { UNKNOWN_NETWORK, blockOf } from '../../http/request/network'
 import { warnOnce } from '../../http/warn-once'
-import { requestNetwork } from '../request-network'
 import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from '../stores/store'
+import { NOBODY, type Owner } from './owners'
 
-/** The kinds of records, with those that strangers can cause. Each begins its keys. docs/security.md has the table. */
-const SHARES = {
-  approval: 'strangers',
-  approved: 'strangers',
-  assertion: undefined,
-  attempts: undefined,
-  client: 'strangers',
-  code: undefined,
-  interaction: 'strangers',
-  login: undefined,
-  logins: undefined,
-  proof: 'strangers',
-  pushed: 'strangers',
-  refresh: undefined,
-  revoked: undefined,
-  session: undefined,
-  stamp: undefined,
-  terms: undefined,
-  token: undefined,
-  unauthenticated: 'strangers',
-  used: undefined,
-} as const satisfies Record<string, 'strangers' | undefined>
-
-export type RecordKind = keyof typeof SHARES
+/** The kinds of records. Each begins its keys. docs/security.md has the table. */
+export type RecordKind =
+  | ('approval' | 'approved' | 'assertion' | 'attempts' | 'client' | 'code' | 'interaction' | 'login' | 'logins')
+  | ('proof' | 'pushed' | 'refresh' | 'revoked' | 'session' | 'stamp' | 'terms' | 'token' | 'unauthenticated' | 'used')
 
 /** The result of claiming a record. */
 export interface RecordClaim<T> extends Omit<OAuthStoreClaim, 'value'> {
@@ -52,9 +31,8 @@ export class Records {
     this.tag = issuerTag(issuer)
   }
 
-  /** @param isStrangers whether anybody can cause the record. Default: that of the kind */
-  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, isStrangers = SHARES[kind] === 'strangers') {
-    return this.store.set(this.key(kind, id), narrowJson(value), ttlMs, strangerOf(isStrangers))
+  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, owner: Owner): Promise<void> {
+    return this.store.set(this.key(kind, id), narrowJson(value), ttlMs, owner === NOBODY ? undefined : owner)
   }
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
@@ -69,26 +47,14 @@ export class Records {
     return { value: parsed<T>('claim().value', value), first, agoMs: numeric('claim().agoMs', agoMs) }
   }
 
-  /** @param isStrangers whether anybody can cause the record. Default: that of the kind */
-  async count(
-    kind: RecordKind,
-    id: string,
-    by: number,
-    windowMs: number,
-    isStrangers = SHARES[kind] === 'strangers',
-  ): Promise<OAuthStoreCount> {
-    const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, strangerOf(isStrangers))
+  async count(kind: RecordKind, id: string, by: number, windowMs: number, owner: Owner): Promise<OAuthStoreCount> {
+    const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, owner)
     return { total: numeric('count().total', total), endsInMs: numeric('count().endsInMs', endsInMs) }
   }
 
   private key(kind: RecordKind, id: string): string {
     return `${kind}:${this.tag}:${id}`
   }
-}
-
-/** The block of the request that causes the record, where anybody can cause it. */
-function strangerOf(isStrangers: boolean): string | undefined {
-  return isStrangers ? blockOf(requestNetwork.getStore() ?? UNKNOWN_NETWORK) : undefined
 }
 
 /** A short name of an issuer, for keys and cookies: 48 bits of its hash. */

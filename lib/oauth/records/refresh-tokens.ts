@@ -3,6 +3,7 @@ import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
 import { OFFLINE_ACCESS } from '../identity-scopes'
 import type { Authorization } from './authorizations'
+import { ofUser } from './owners'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
 
@@ -117,7 +118,13 @@ export class RefreshTokens {
 
   private async keep(handle: Buffer, generation: Omit<Generation, 'endsAtMs'>): Promise<string> {
     const kept: Generation = { ...generation, endsAtMs: this.clock.date() + this.lifetimeMs }
-    await this.records.set('refresh', placeOf(handle, kept.number), kept, this.lifetimeMs)
+    await this.records.set(
+      'refresh',
+      placeOf(handle, kept.number),
+      kept,
+      this.lifetimeMs,
+      ofUser(kept.authorization.userId),
+    )
     return tokenOf(handle, kept)
   }
 }

@@ -3,11 +3,14 @@ import { hashOf } from '../../http/secret'
 import type { StrangerClient } from '../directories/client'
 import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import { OAuthError } from '../oauth-error'
+import type { Owner } from './owners'
 import type { Records } from './records'
 
 /** An app that registered itself (RFC 7591). */
 export interface RegisteredClient {
   readonly client: StrangerClient
+  /** The block that registered it. */
+  readonly owner: Owner
   /** As registered. */
   readonly metadata: ClientMetadata
   /**
@@ -53,15 +56,15 @@ export class RegisteredClients {
 
   /** @throws {OAuthError} invalid_client_metadata if it is longer than 8 KiB */
   async save(registered: RegisteredClient): Promise<void> {
-    const { client } = registered
+    const { client, owner } = registered
     const kept = keptOf(registered)
     if (narrowJson(kept).length > LONGEST_REGISTRATION) {
       const message = `The registration is longer than ${LONGEST_REGISTRATION} bytes.`
       throw new OAuthError('invalid_client_metadata', message)
     }
-    await this.records.set('client', client.clientId, kept, this.lifetimeMs)
+    await this.records.set('client', client.clientId, kept, this.lifetimeMs, owner)
     if (client.secretHash === undefined) {
-      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs)
+      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs, owner)
     }
   }
 

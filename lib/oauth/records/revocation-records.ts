@@ -2,6 +2,7 @@ import type { Clock } from '../../http/clock'
 import { hashOf, newId } from '../../http/secret'
 import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
+import { NOBODY, ofStranger } from './owners'
 import type { Records } from './records'
 import { RegisteredClients } from './registered-clients'
 import type { WebsiteSession } from './website-sessions'
@@ -54,11 +55,11 @@ export class RevocationRecords {
     private readonly grantMs: number,
   ) {}
 
-  /** Revokes one access token, until it expires. One that anybody can have takes strangers' room. */
+  /** Revokes one access token, until it expires. Anybody can have one of an app without a user, and may lose its record. */
   async revokeToken({ jti, exp, session_kind }: RevocableToken): Promise<void> {
     const leftMs = Math.ceil((exp * 1_000 - this.clock.date()) / STEP_MS + 1) * STEP_MS
-    const isStrangers = session_kind === 'unauthenticated'
-    await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), isStrangers)
+    const owner = session_kind === 'unauthenticated' ? ofStranger() : NOBODY
+    await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), owner)
     publish('oauth-revoked', { what: 'token', id: jti })
   }
 
@@ -67,19 +68,19 @@ export class RevocationRecords {
    * registered itself and is deleted.
    */
   async revoke(what: 'grant' | 'session' | 'client', id: string): Promise<void> {
-    await this.records.set('revoked', id, 1, what === 'client' ? this.tokenMs : this.grantMs)
+    await this.records.set('revoked', id, 1, what === 'client' ? this.tokenMs : this.grantMs, NOBODY)
     publish('oauth-revoked', { what, id })
   }
 
   /** Ends every session, grant and approval that a user began before this call. */
   async revokeUser(userId: string): Promise<void> {
-    await this.records.set('stamp', hashOf(userId), newId(), Math.max(this.grantMs, APPROVED_MS))
+    await this.records.set('stamp', hashOf(userId), newId(), Math.max(this.grantMs, APPROVED_MS), NOBODY)
     publish('oauth-revoked', { what: 'user', id: userId })
   }
 
   /** Ends every grant of a user to one app. */
   async revokeApp(userId: string, clientId: string): Promise<void> {
-    await this.records.set('stamp', appOf(userId, clientId), newId(), this.grantMs)
+    await this.records.set('stamp', appOf(userId, clientId), newId(), this.grantMs, NOBODY)
     publish('oauth-revoked', { what: 'approval', id: clientId })
   }
 

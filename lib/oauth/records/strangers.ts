@@ -3,6 +3,7 @@ import { clientNetwork } from '../../http/request/client-network'
 import { blockOf } from '../../http/request/network'
 import { hashOf } from '../../http/secret'
 import { OAuthError } from '../oauth-error'
+import { ofStranger } from './owners'
 import type { Records } from './records'
 
 /** Rate limits for requests of strangers that store a record. */
@@ -40,13 +41,13 @@ export async function limitStrangers(records: Records, req: Request, limits: Str
   const network = clientNetwork(req)
   const perBlock = Math.max(perAddress, Math.ceil(inAll * BLOCK_SHARE))
   /** Requests so far, this one included. Who is over a limit does not count towards the next one. */
-  const count = async (id: string, most: number, isStrangers = false) => {
-    const { total, endsInMs } = await records.count('attempts', `${name}.${id}`, 1, windowMs, isStrangers)
+  const count = async (id: string, most: number) => {
+    const { total, endsInMs } = await records.count('attempts', `${name}.${id}`, 1, windowMs, ofStranger())
     if (total <= most) return total
     const headers = { 'Retry-After': String(Math.max(1, Math.ceil(endsInMs / 1_000))) }
     throw new OAuthError('temporarily_unavailable', refusal, 429, headers)
   }
-  await count(hashOf(network), perAddress, true)
+  await count(hashOf(network), perAddress)
   const ofBlock = await count(`block.${hashOf(blockOf(network))}`, perBlock)
   await count('all', ofBlock - 1 < inAll * FREE_SHARE ? Infinity : inAll)
 }

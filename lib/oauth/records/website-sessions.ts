@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { hashOf, newId, newSecret } from '../../http/secret'
+import { ofUser } from './owners'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
 
@@ -52,7 +53,7 @@ export class WebsiteSessions {
     const cookie = newSecret()
     const sid = before?.userId === login.userId ? before.sid : newId()
     const session: SessionRecord = { ...login, sid, key: hashOf(cookie), authTimeMs: this.clock.date() }
-    await this.records.set('session', session.key, session, this.idleMs)
+    await this.records.set('session', session.key, session, this.idleMs, ofUser(login.userId))
     if (before) await this.end(before)
     return { cookie, session }
   }

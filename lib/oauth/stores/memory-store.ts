@@ -1,14 +1,14 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { storeError } from '../../http/help'
 import { optionNames, optionRange } from '../../http/options'
+import { Holdings } from '../../http/owners'
 import { type Expiring, ExpiryQueues } from './expiry-queues'
 import type { ClosableOAuthStore, OAuthStoreClaim, OAuthStoreCount } from './store'
-import { StrangerEntries } from './stranger-entries'
 
 interface Entry extends Expiring {
   readonly key: string
-  /** Who caused it, where anybody could. */
-  readonly stranger: string | undefined
+  /** Undefined: it never makes way. */
+  readonly owner: string | undefined
   /** Estimate of what it takes. */
   readonly bytes: number
   value: string
@@ -18,8 +18,8 @@ interface Entry extends Expiring {
 /** Options of {@link memoryOAuthStore}. */
 export interface MemoryOAuthStoreOptions {
   /**
-   * Memory of all entries, in bytes: 10,000 to 16,000,000,000. Default 400,000,000. Records that strangers can create
-   * use at most half of it; docs/security.md lists these. The rest is for logins, codes, users' tokens and revocations.
+   * Memory of all entries, in bytes: 10,000 to 16,000,000,000. Default 400,000,000. Beyond it the records of the owner
+   * with the most bytes make way, the oldest first; docs/security.md says who owns which record.
    */
   readonly maxBytes?: number | undefined
   /** Default: the system's. */
@@ -29,9 +29,9 @@ export interface MemoryOAuthStoreOptions {
 /**
  * Keeps everything in this process's memory: for one process, and lost with it.
  *
- * Where strangers' half is full, the oldest record of the block of addresses that takes most of it makes way. Other records
- * are never dropped, because one could be a revocation or a lock-out: a store full of them refuses new ones, and requests
- * that need one are answered 503 until others expire.
+ * Where it is full, the oldest record of the owner that takes most of it makes way: of a user, an app, or the block of
+ * addresses of a stranger. Revocations are never dropped: a store full of them refuses new records, and requests that need
+ * one are answered 503 until others expire.
  *
  * @example authorizationServer({ store: memoryOAuthStore(), … })
  */
@@ -42,14 +42,14 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): Closabl
   checkClock(clock)
   const entries = new Map<string, Entry>()
   const queues = new ExpiryQueues<Entry>()
-  const strangers = new StrangerEntries<Entry>()
+  const owned = new Holdings<Entry>()
   let bytes = 0
 
   return {
-    set: (key, value, ttlMs, stranger) => settle(() => put(key, value, ttlMs, stranger)),
+    set: (key, value, ttlMs, owner) => settle(() => put(key, value, ttlMs, owner)),
     get: (key, idleMs) => settle(() => read(key, idleMs)),
     claim: (key, keepMs) => settle(() => claim(key, keepMs)),
-    count: (key, by, windowMs, stranger) => settle(() => count(key, by, windowMs, stranger)),
+    count: (key, by, windowMs, owner) => settle(() => count(key, by, windowMs, owner)),
     close: () => Promise.resolve(), // as redisOAuthStore(); the records stay for other servers over this store
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
@@ -59,27 +59,25 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): Closabl
     return entry && entry.endsAt > clock.now() ? entry : undefined
   }
 
-  function put(key: string, value: string, ttlMs: number, stranger: string | undefined): void {
+  function put(key: string, value: string, ttlMs: number, owner: string | undefined): void {
     const now = clock.now()
     // Two out for one in, so that expired entries do not pile up.
     drop(queues.expiredOf(ttlMs, now))
     drop(queues.expiredInTurn(now))
-    const entry: Entry = { key, stranger, bytes: bytesOf(key, value), value, endsAt: 0 }
+    const entry: Entry = { key, owner, bytes: bytesOf(key, value), value, endsAt: 0 }
     makeRoom(entry, now)
     drop(entries.get(key))
     queues.put(entry, now, ttlMs)
     entries.set(key, entry)
     bytes += entry.bytes
-    strangers.add(entry)
+    if (owner !== undefined) owned.add(owner, entry, entry.bytes)
   }
 
   function makeRoom(entry: Entry, now: number): void {
     for (;;) {
       const before = entries.get(entry.key) // makes way itself
-      const more = entry.bytes - (before?.bytes ?? 0)
-      const ofStrangers = strangers.bytes + entry.bytes - (before?.stranger === undefined ? 0 : before.bytes)
-      if (bytes + more <= maxBytes && (entry.stranger === undefined || ofStrangers <= maxBytes / 2)) return
-      const out = queues.expired(now) ?? strangers.oldestOfHeaviest()
+      if (bytes + entry.bytes - (before?.bytes ?? 0) <= maxBytes) return
+      const out = queues.expired(now) ?? (entry.bytes > maxBytes ? undefined : owned.oldestOfHeaviest())
       if (!out) throw storeError(`memoryOAuthStore is full: ${bytes} of ${maxBytes} bytes`, Error)
       drop(out)
     }
@@ -90,15 +88,17 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): Closabl
     queues.remove(entry)
     entries.delete(entry.key)
     bytes -= entry.bytes
-    strangers.remove(entry)
+    if (entry.owner !== undefined) owned.remove(entry.owner, entry)
   }
 
   function read(key: string, idleMs: number | undefined): string | undefined {
     const entry = live(key)
     if (entry && idleMs !== undefined) {
       queues.put(entry, clock.now(), idleMs)
-      strangers.remove(entry)
-      strangers.add(entry) // as the newest
+      if (entry.owner !== undefined) {
+        owned.remove(entry.owner, entry)
+        owned.add(entry.owner, entry, entry.bytes) // as the newest
+      }
     }
     return entry?.value
   }
@@ -116,11 +116,11 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): Closabl
     return { value: entry.value, first: true, agoMs: 0 }
   }
 
-  function count(key: string, by: number, windowMs: number, stranger: string | undefined): OAuthStoreCount {
+  function count(key: string, by: number, windowMs: number, owner: string | undefined): OAuthStoreCount {
     const entry = live(key)
     if (!entry) {
       if (by <= 0) return { total: 0, endsInMs: 0 }
-      put(key, String(by), windowMs, stranger)
+      put(key, String(by), windowMs, owner)
       return { total: by, endsInMs: windowMs }
     }
     entry.value = String(Number(entry.value) + by)

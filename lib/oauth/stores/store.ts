@@ -19,9 +19,9 @@ export interface OAuthStoreCount {
  * Where the authorization server keeps codes, refresh tokens, opaque tokens, website sessions, revocations and failed
  * logins. Keys are ASCII and hold hashes only, never a secret.
  *
- * `stranger` names who caused a record that anybody can cause: a block of addresses, such as `203.0.0.0/16`. A store with a
- * bound keeps room for other records, and lets the oldest record of the stranger with the most make way. Others may ignore
- * it.
+ * `owner` names who caused the record: a block of addresses such as `203.0.0.0/16`, `user:` or `app:` and a hash. A store
+ * with a bound lets the oldest record of the owner with the most make way. A record without an owner is a revocation, and
+ * never makes way. A store without a bound may ignore it.
  *
  * Each method is one atomic step over all processes that share the store. Times are by the store's own clock. An expired
  * entry does not exist. Any method may reject while the store is unreachable: the server then answers 503.
@@ -30,13 +30,13 @@ export interface OAuthStoreCount {
  */
 export interface OAuthStore {
   /** Stores `value` under `key` for `ttlMs` milliseconds. Replaces an older entry and its claim. */
-  set(key: string, value: string, ttlMs: number, stranger?: string): Promise<void>
+  set(key: string, value: string, ttlMs: number, owner?: string): Promise<void>
   /** The value, claimed or not. With `idleMs` the entry then expires that many milliseconds from now. */
   get(key: string, idleMs?: number): Promise<string | undefined>
   /** Claims a single-use entry and keeps it, claimed, for `keepMs`; 0 deletes it. Undefined if there is no entry. */
   claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>
   /** Adds `by` to a counter that resets `windowMs` after its first count. 0 reads it; 0 and less create none. */
-  count(key: string, by: number, windowMs: number, stranger?: string): Promise<OAuthStoreCount>
+  count(key: string, by: number, windowMs: number, owner?: string): Promise<OAuthStoreCount>
   /** Lets go of connections. Safe to call twice. `server.close()` calls it. */
   close?(): Promise<void>
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../http/json'
 import type { KnownUsers } from '../directories/rows'
 import type { User } from '../directories/user'
 import type { Authorization } from '../records/authorizations'
+import type { Owner } from '../records/owners'
 import type { RecordKind, Records } from '../records/records'
 import { type Revocable, type RevocationRecords, isOfUser } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
@@ -58,6 +59,7 @@ export interface AccessTokenClaims {
 
 /** What to issue a token for. */
 export interface AccessTokenRequest {
+  readonly owner: Owner
   readonly clientId: string
   readonly scope: readonly string[]
   readonly audience: readonly string[]
@@ -127,7 +129,7 @@ export class AccessTokens {
     if (this.areStored) {
       const token = request.unauthenticated ? UNAUTHENTICATED_PREFIX + newSecret() : newSecret()
       const idleMs = Math.min(idleSec, lifetimeSec) * 1_000
-      await this.records.set(recordKindOf(token), hashOf(token), claims, idleMs)
+      await this.records.set(recordKindOf(token), hashOf(token), claims, idleMs, request.owner)
       return { token, expiresInSec: lifetimeSec }
     }
     return { token: await this.jwtOf(claims), expiresInSec: lifetimeSec }

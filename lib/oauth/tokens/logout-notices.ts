@@ -8,6 +8,7 @@ import type { Client, ClientDirectory } from '../directories/client'
 import { findClientRow } from '../directories/rows'
 import type { Keyring } from '../keys/keyring'
 import { type JwtKind, signedJwt } from '../keys/signed-jwt'
+import { ofUser } from '../records/owners'
 import type { Records } from '../records/records'
 import type { WebsiteSession } from '../records/website-sessions'
 
@@ -76,7 +77,8 @@ export class LogoutNotices {
     for (let tries = 0; tries < 5; tries++) {
       const logins = await this.loginsOf(userId)
       if (logins.some((one) => one.clientId === clientId && one.sid === sid)) return
-      await this.records.set('logins', hashOf(userId), [login, ...logins].slice(0, MOST_LOGINS), this.sessionMs)
+      const kept = [login, ...logins].slice(0, MOST_LOGINS)
+      await this.records.set('logins', hashOf(userId), kept, this.sessionMs, ofUser(userId))
     }
   }
 
