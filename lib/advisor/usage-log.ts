@@ -1,12 +1,10 @@
 import type { Clock } from '../http/clock'
-import { TimeoutError, within } from '../http/deadline'
+import { type TimeLimit, TimeoutError } from '../http/deadline'
 import { codedError } from '../http/help'
 import { HOURS_KEPT, HourRecord, HourlyRecords, hourOf } from './hourly'
 
 /** How often what was counted is added to the store. A killed process loses what it counted since. */
 const WRITE_MS = 10_000
-/** How long advise() waits for a store. */
-const READ_MS = 2_000
 
 /** Where processes add up how much time subjects use. */
 export interface UsageStore {
@@ -77,9 +75,9 @@ export class UsageLog {
     return (this.#writing ??= this.#write().finally(() => (this.#writing = undefined)))
   }
 
-  /** Writes as {@link write} does, and waits two seconds at most. */
-  async close(): Promise<void> {
-    await this.#inTime(this.write()).catch(() => undefined)
+  /** Writes as {@link write} does, while there is time. */
+  async close(time: TimeLimit): Promise<void> {
+    await time.within(this.write()).catch(() => undefined)
   }
 
   async #write(): Promise<void> {
@@ -101,26 +99,26 @@ export class UsageLog {
    *
    * @param hours the present one and those before it, 1 to 168; hours in which open windows end are read beside them
    * @param windowMs how long a window is
-   * @throws {Error} where the store does not answer within two seconds
+   * @throws {Error} where the store does not answer in time
    */
-  async read(hours: number, windowMs: number): Promise<HourRecord> {
+  async read(hours: number, windowMs: number, time: TimeLimit): Promise<HourRecord> {
     const last = hourOf(this.#clock.date() * 1_000)
     const first = last - Math.min(hours, HOURS_KEPT) + 1
     const until = last + Math.ceil(windowMs / 3_600_000)
     if (this.#store === undefined) return this.#records.sum(first, until)
-    await this.#inTime(this.write())
+    await inTime(this.write(), time)
     const asked = Array.from({ length: until - first + 1 }, (_, i) => first + i)
     const sum = this.#records.sum(first, until)
-    for (const fields of await this.#inTime(this.#store.readUsage?.(this.#policy, asked) ?? Promise.resolve([]))) {
+    for (const fields of await inTime(this.#store.readUsage?.(this.#policy, asked) ?? Promise.resolve([]), time)) {
       sum.addFields(fields)
     }
     return sum
   }
+}
 
-  #inTime<T>(answer: Promise<T>): Promise<T> {
-    return within(READ_MS, this.#clock, () => answer).catch((err: unknown) => {
-      if (err instanceof TimeoutError) throw codedError('TOLLGATE_DEGRADED', 'advise(): the store does not answer')
-      throw err
-    })
-  }
+function inTime<T>(answer: Promise<T>, time: TimeLimit): Promise<T> {
+  return time.within(answer).catch((err: unknown) => {
+    if (err instanceof TimeoutError) throw codedError('TOLLGATE_DEGRADED', 'advise(): the store does not answer')
+    throw err
+  })
 }

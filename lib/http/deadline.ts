@@ -55,6 +55,32 @@ export function within<Answer>(
   })
 }
 
+/** The time that a call has in all, whatever it waits for. Each of its waits takes the limit and ends by then. */
+export class TimeLimit {
+  readonly #until: number
+
+  constructor(
+    readonly clock: Clock,
+    ms: number,
+  ) {
+    this.#until = clock.now() + ms
+  }
+
+  get leftMs(): number {
+    return Math.max(0, this.#until - this.clock.now())
+  }
+
+  /** @throws {TimeoutError} where the answer does not come by then */
+  within<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    return within(this.leftMs, this.clock, () => answer)
+  }
+
+  /** Waits so long, or until then. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.clock.after(Math.min(ms, this.leftMs), resolve))
+  }
+}
+
 /** Calls a function that returns a promise: what it throws is a rejection. */
 export function promised<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   try {

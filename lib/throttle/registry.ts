@@ -1,4 +1,5 @@
 import type { Clock } from '../http/clock'
+import type { TimeLimit } from '../http/deadline'
 import { storeError } from '../http/help'
 import { shown } from '../http/options'
 import type { Policy } from './options'
@@ -60,11 +61,11 @@ export class Registry {
   }
 
   /** The last user of a policy's accounts closes them. */
-  async close(name: string): Promise<void> {
+  async close(name: string, time: TimeLimit): Promise<void> {
     const entry = this.#entries.get(name)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(name)
-    await entry.accounts.close()
+    await entry.accounts.close(time)
   }
 }
 

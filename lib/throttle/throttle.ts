@@ -3,6 +3,7 @@ import { type Advice, adviceOf } from '../advisor/advice'
 import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
 import { nowUs } from '../http/clock'
+import { TimeLimit } from '../http/deadline'
 import { isPlainPath, withoutParameters } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
 import { hasLeft } from '../http/measure/client-gone'
@@ -23,6 +24,7 @@ import { ThrottledRequest } from './request/request'
 import { type RequestHold, type ThrottleRules, type ThrottleWindow, isStricter } from './request/window'
 import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
+import { CLOSING_MS, WAITS_MS } from './store/store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
 import {
@@ -37,7 +39,8 @@ import {
 /** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends Middleware {
   /**
-   * What a subject has used of each window of this throttle, over all processes.
+   * What a subject has used of each window of this throttle, over all processes. Where the store does not answer within
+   * two seconds, as far as is known here.
    *
    * @param subject as `req.throttle.subject` names it
    */
@@ -68,7 +71,8 @@ export interface Throttle extends Middleware {
    * Resolves when the store answers; at once where there is none. For the start of a process that is not to serve
    * without it.
    *
-   * @param options `withinMs`: how long to try, whole, 1 to 600,000. Default: about a second
+   * @param options `withinMs`: how long to try, whole, 1 to 600,000. Default: until it is
+   *   known not to answer, which takes about a second, and two at most
    * @throws {Error} where the store does not answer within that time: which server, why, what happens meanwhile and what
    *   to do
    * @example await throttled.ready({ withinMs: 30_000 })
@@ -76,10 +80,13 @@ export interface Throttle extends Middleware {
   ready(options?: { readonly withinMs?: number | undefined }): Promise<void>
   /**
    * Publishes what is not published, gives back what was granted ahead, and resolves when the store has answered or its
-   * deadline has passed. For handlers in processes that are frozen after their answer.
+   * deadline has passed: within two seconds. For handlers in processes that are frozen after their answer.
    */
   flush(): Promise<void>
-  /** Publishes the last charges and closes the store's connection. Safe to call twice. */
+  /**
+   * Publishes the last charges and closes the store's connection, within three seconds whatever the store does. Safe to
+   * call twice.
+   */
   close(): Promise<void>
   /** As `close()`: `await using throttled = throttle({ store })`. */
   [Symbol.asyncDispose](): Promise<void>
@@ -194,8 +201,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     return opened
   }
 
+  const limit = (ms = WAITS_MS) => new TimeLimit(clock, ms)
+
   async function usage(who: string): Promise<Usage[]> {
-    return Promise.all(windows.map(({ policy, accounts }) => usageOf(policy, accounts, subjectKey(who), clock)))
+    const time = limit()
+    return Promise.all(windows.map(({ policy, accounts }) => usageOf(policy, accounts, subjectKey(who), time)))
   }
 
   async function advise({ hours = 24, limitsMs }: Exclude<Parameters<Throttle['advise']>[0], undefined> = {}): Promise<
@@ -204,39 +214,42 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     optionRange('hours', hours, 1, HOURS_KEPT)
     const most = mostLimitMs(Math.max(...windows.map(({ policy }) => policy.windowMs)))
     for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, most)
+    const time = limit()
     return Promise.all(
       windows.map(async ({ policy, accounts }) =>
-        adviceOf(policy, await accounts.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
+        adviceOf(policy, await accounts.usageUntilNow().read(hours, policy.windowMs, time), hours, dryRun, limitsMs),
       ),
     )
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(windows.map(({ accounts }) => resetUsage(accounts, subjectKey(who), clock)))
+    const time = limit()
+    await Promise.all(windows.map(({ accounts }) => resetUsage(accounts, subjectKey(who), time)))
   }
 
   async function ready({ withinMs }: { readonly withinMs?: number | undefined } = {}): Promise<void> {
-    if (withinMs === undefined) return shared?.ready()
-    optionRange('withinMs', withinMs, 1, 600_000)
-    const until = performance.now() + withinMs
+    if (withinMs !== undefined) optionRange('withinMs', withinMs, 1, 600_000)
+    const time = limit(withinMs)
     for (;;) {
-      const failure = await (shared?.ready() ?? Promise.resolve()).then(
+      const failure = await (shared?.ready(time) ?? Promise.resolve()).then(
         () => undefined,
         (err: Error) => err,
       )
       if (failure === undefined || closed !== undefined) return
-      if (performance.now() >= until) throw failure
-      await new Promise((resolve) => setTimeout(resolve, Math.min(READY_PAUSE_MS, until - performance.now())))
+      if (withinMs === undefined || time.leftMs === 0) throw failure
+      await time.pause(READY_PAUSE_MS)
     }
   }
 
   async function flush(): Promise<void> {
-    await Promise.all(windows.map(({ accounts }) => accounts.flush()))
+    const time = limit()
+    await Promise.all(windows.map(({ accounts }) => accounts.flush(time)))
   }
 
   function close(): Promise<void> {
     leaveOverload?.()
-    return (closed ??= stayAlive(Promise.all(names.map((name) => registry.close(name))).then(() => undefined)))
+    const time = limit(CLOSING_MS)
+    return (closed ??= stayAlive(Promise.all(names.map((name) => registry.close(name, time))).then(() => undefined)))
   }
 
   const leaveOverload = values.overload && overload?.join(values.overload)

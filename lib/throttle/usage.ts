@@ -1,4 +1,5 @@
-import { type Clock, nowUs } from '../http/clock'
+import { nowUs } from '../http/clock'
+import type { TimeLimit } from '../http/deadline'
 import type { Account } from './budget/account'
 import type { Policy } from './options'
 import { reset } from './budget/decide'
@@ -25,10 +26,10 @@ export async function usageOf(
   { name, limitMs: stated }: Policy,
   accounts: Accounts,
   subject: string,
-  clock: Clock,
+  time: TimeLimit,
 ): Promise<Usage> {
-  const account = await accounts.refresh(subject)
-  const now = nowUs(clock)
+  const account = await accounts.refresh(subject, time)
+  const now = nowUs(time.clock)
   const spentMs = account.usedUs(now) / 1_000
   const limitMs = typeof stated === 'number' ? stated : account.limitUs > 0 ? account.limitUs / 1_000 : null
   return {
@@ -41,8 +42,7 @@ export async function usageOf(
   }
 }
 
-/** How long a reset waits for a store that does not answer, and how often it asks: no request waits for it. */
-const WAITS_MS = 2_000
+/** How often a reset asks a store that does not answer. */
 const ASKS_MS = 100
 
 /** The store does not answer, and what was asked for needs it. */
@@ -54,19 +54,18 @@ export class StoreDownError extends Error {
 }
 
 /**
- * Resets the subject's usage of one window. A store that missed a deadline has two seconds to answer again.
+ * Resets the subject's usage of one window. A store that missed a deadline has the time to answer again.
  *
  * @throws {StoreDownError} where what the other processes used cannot be known
  */
-export async function resetUsage(accounts: Accounts, subject: string, clock: Clock): Promise<void> {
-  const since = nowUs(clock)
-  const until = clock.now() + WAITS_MS
+export async function resetUsage(accounts: Accounts, subject: string, time: TimeLimit): Promise<void> {
+  const since = nowUs(time.clock)
   const isUnheard = ({ server, heardAt }: Account) => !server.isMemory && (server.isDown || heardAt < since)
-  let account = await accounts.refresh(subject)
+  let account = await accounts.refresh(subject, time)
   while (isUnheard(account)) {
-    if (clock.now() >= until) throw new StoreDownError()
-    await new Promise<void>((resolve) => clock.after(ASKS_MS, resolve))
-    account = await accounts.refresh(subject)
+    if (time.leftMs === 0) throw new StoreDownError()
+    await time.pause(ASKS_MS)
+    account = await accounts.refresh(subject, time)
   }
-  await reset(account, nowUs(clock))
+  await reset(account, nowUs(time.clock), time)
 }

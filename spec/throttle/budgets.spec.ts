@@ -239,6 +239,23 @@ describe('Accounts over a store', () => {
     assert.equal((await Promise.race([late, settle()]))?.usedUs(now()), 1_000)
   })
 
+  it('ends every wait for figures where the server goes down while an earlier report is under way', async () => {
+    const { budgets, settle, pass, server, now } = await openBudgets()
+    let waiting = 0
+    const wait = () => void (waiting++, budgets.refresh('ada').then(() => waiting--))
+    server.failsBeats = true
+    const answers = server.holdUp()
+    for (let i = 0; i < 200 && !budgets.account('ada', now()).server.isDown; i++) {
+      wait() // mostly for the report after the one under way
+      await settle(10)
+    }
+    assert.ok(waiting > 1)
+    answers()
+    server.holdUp()
+    await pass(200)
+    assert.equal(waiting, 0)
+  })
+
   it('takes an answer that comes while the event loop is blocked for no outage', async () => {
     const { ask, settle, budgets, server, now, stall, clock } = await openBudgets()
     const answers = server.holdUp()

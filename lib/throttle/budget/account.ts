@@ -1,4 +1,5 @@
 import type { Watch } from '../../http/clock'
+import type { TimeLimit } from '../../http/deadline'
 import { GrantedTime } from './granted-time'
 import { type AskTerms, type Hold, OwnUsage } from './hold'
 import { PLACES, Past, type Terms, type WindowTotals, keptAfter, placesOf } from './past'
@@ -62,8 +63,13 @@ export interface Server {
   ask(account: Account): void
   /** A request has ended: reports at once if somebody waits for that. */
   ended(account: Account, now: number): void
-  /** Brings the other processes' newest figures, if it answers within the deadline. @param isLast the process closes */
-  refresh(account: Account, isLast?: boolean): Promise<void>
+  /**
+   * Brings the other processes' newest figures, if it answers within the deadline.
+   *
+   * @param time it resolves by then, whatever the server does. Default 2 s
+   * @param isLast the process closes
+   */
+  refresh(account: Account, time?: TimeLimit, isLast?: boolean): Promise<void>
 }
 
 /** The memory of this process in place of a server. */

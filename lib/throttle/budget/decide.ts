@@ -1,3 +1,4 @@
+import type { TimeLimit } from '../../http/deadline'
 import type { Account } from './account'
 import type { Hold, OwnFigures, RefusalReason, WaitEnd } from './hold'
 import { PLACES, isSpent } from './past'
@@ -75,10 +76,10 @@ export function charge(hold: Hold<Account>, us: number, now: number, isRehearsal
 }
 
 /** Takes back all use of the window, the other processes' too, as far as it is known. Resolves when the store has that. */
-export function reset(account: Account, now: number): Promise<void> {
+export function reset(account: Account, now: number, time?: TimeLimit): Promise<void> {
   account.reset(now)
   serveLine(account, now)
-  return account.server.refresh(account)
+  return account.server.refresh(account, time)
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { UsageLog } from '../../advisor/usage-log'
 import { type Clock, Watch, nowUs, wallOffsetUs } from '../../http/clock'
+import { TimeLimit } from '../../http/deadline'
 import { Account, type AccountTerms, type Server, memoryServer } from '../budget/account'
 import { endLine, lookAtLine } from '../budget/decide'
 import { type NextWindow, priceOf } from '../budget/price'
@@ -8,6 +9,7 @@ import { subjectId } from '../budget/subjects'
 import { WindowClock } from '../budget/window-clock'
 import { networkSubject } from '../subject'
 import type { SharedStore, StoredPolicy } from './shared-store'
+import { CLOSING_MS } from './store'
 
 /** Networks that newcomers share an account by, once there is no room for more subjects. */
 const MOST_NETWORKS = 4_096
@@ -18,8 +20,7 @@ const LINE_MS = 25
 const SWEEP_MS = 100
 const SWEEP_ROUND_MS = 5_000
 const SWEEP_LEAST = 20
-/** On close, the last figures are reported until this has passed, with a pause after each report without an answer. */
-const CLOSING_MS = 3_000
+/** On close, the pause after each report without an answer. */
 const CLOSING_PAUSE_MS = 100
 
 /** Terms of a policy, as its accounts follow them. */
@@ -116,9 +117,9 @@ export class Accounts implements StoredPolicy {
   }
 
   /** The subject's account with the other processes' newest figures, if the store answers within the deadline. */
-  async refresh(subject: string): Promise<Account> {
+  async refresh(subject: string, time?: TimeLimit): Promise<Account> {
     const account = this.account(subject)
-    await account.server.refresh(account)
+    await account.server.refresh(account, time)
     return account.current(nowUs(this.#clock))
   }
 
@@ -190,12 +191,12 @@ export class Accounts implements StoredPolicy {
   }
 
   /** Publishes what is not published, and gives back what was granted ahead. */
-  async flush(): Promise<void> {
-    await this.#tellAll()
+  async flush(time?: TimeLimit): Promise<void> {
+    await this.#tellAll(time)
   }
 
   /** Reports all accounts that the store does not know as they are, or where it has granted time ahead: nothing is any more. */
-  async #tellAll(isLast = false): Promise<Account[]> {
+  async #tellAll(time?: TimeLimit, isLast = false): Promise<Account[]> {
     const now = nowUs(this.#clock)
     const told: Account[] = []
     for (const account of this) {
@@ -203,7 +204,7 @@ export class Accounts implements StoredPolicy {
       account.grant.calm()
       if (account.sent !== undefined || !account.isReported(now)) told.push(account)
     }
-    await Promise.all(told.map((account) => account.server.refresh(account, isLast)))
+    await Promise.all(told.map((account) => account.server.refresh(account, time, isLast)))
     return told
   }
 
@@ -211,11 +212,11 @@ export class Accounts implements StoredPolicy {
    * Charges what runs so far, tells those who wait, publishes what is not published, and lets go of the store. Requests
    * that come all the same are decided by what this process knows. Safe to call twice.
    */
-  close(): Promise<void> {
-    return (this.#closing ??= this.#end())
+  close(time = new TimeLimit(this.#clock, CLOSING_MS)): Promise<void> {
+    return (this.#closing ??= this.#end(time))
   }
 
-  async #end(): Promise<void> {
+  async #end(time: TimeLimit): Promise<void> {
     const now = nowUs(this.#clock)
     this.#isClosing = true
     for (const account of this) {
@@ -224,20 +225,19 @@ export class Accounts implements StoredPolicy {
       account.own.endAll(now) // what runs pays so far
       account.grant.drop()
     }
-    if (this.shared !== undefined) await this.#tellLast()
+    if (this.shared !== undefined) await this.#tellLast(time)
     this.#isClosed = true
     for (const account of this) account.moveTo(memoryServer(account.server.clock))
-    await this.usage.close()
+    await this.usage.close(time)
     await this.shared?.leave(this)
   }
 
   /** Reports the last figures, again where no answer comes. */
-  async #tellLast(): Promise<void> {
-    for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
-      const told = await this.#tellAll(true)
+  async #tellLast(time: TimeLimit): Promise<void> {
+    while (time.leftMs > 0) {
+      const told = await this.#tellAll(time, true)
       if (told.length === 0) return
-      if (told.some(({ isTold }) => !isTold))
-        await new Promise<void>((resolve) => this.#clock.after(CLOSING_PAUSE_MS, resolve))
+      if (told.some(({ isTold }) => !isTold)) await time.pause(CLOSING_PAUSE_MS)
     }
   }
 }

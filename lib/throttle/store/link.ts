@@ -1,5 +1,5 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
-import { deadline, promised } from '../../http/deadline'
+import { TimeLimit, deadline, promised } from '../../http/deadline'
 import type { Account, Server } from '../budget/account'
 import { serveLine } from '../budget/decide'
 import { type Answer, GRACE_US, PARKED_US, type Report, TICK_US } from '../budget/report'
@@ -8,7 +8,7 @@ import { type SyncedMessage, channels } from '../events'
 import { CircuitBreaker } from './circuit-breaker'
 import { OutageNews } from './outage-news'
 import type { SharedStore } from './shared-store'
-import type { Beat, StoreServer } from './store'
+import { type Beat, type StoreServer, WAITS_MS } from './store'
 
 /** Reports in one command. */
 const TOGETHER = 100
@@ -68,7 +68,7 @@ export class Link implements Server {
   readonly #active = new Set<Account>()
   #isTicking = false
   /** Callers of {@link refresh}, by account. Each waits for the answer to a report with a `seq` above its own. */
-  readonly #refreshed = new Map<Account, { readonly seq: number; readonly resolve: () => void }[]>()
+  readonly #refreshed = new Map<Account, { readonly seq: number; readonly told: () => void }[]>()
   /** What the last heartbeat said of the server's data. */
   #token: string | undefined
 
@@ -120,9 +120,9 @@ export class Link implements Server {
     return nowUs(this.#clock)
   }
 
-  /** Resolves when the server answers. @throws {Error} with the warning's message, where it is said not to */
-  answers(): Promise<void> {
-    return this.isDown && !this.#isClosed ? this.#news.answers() : Promise.resolve()
+  /** Resolves when the server answers. @throws {Error} with the warning's message, where it is said not to, or time is over */
+  answers(time: TimeLimit): Promise<void> {
+    return this.isDown && !this.#isClosed ? this.#news.answers(time) : Promise.resolve()
   }
 
   // --- what asks for a report
@@ -147,33 +147,44 @@ export class Link implements Server {
   /**
    * Reports the account in this turn of the event loop, with all others that are due, if no report of it is under way.
    *
+   * A server that is down is asked only for those who wait in {@link refresh}.
+   *
    * @param full how many reports go without waiting for the end of the turn
-   * @param isLast the process closes: it tells its last figures also to a server that missed a deadline a moment ago
    */
-  ask(account: Account, full = FULL, isLast = false): void {
+  ask(account: Account, full = FULL): void {
     if (account.sent !== undefined || account.isForgotten) return
     const link = this.#linkOf(account)
-    if (link !== this) return link.ask(account, full, isLast)
-    if (this.isDown && !isLast) return
+    if (link !== this) return link.ask(account, full)
+    if (this.isDown && !this.#refreshed.has(account)) return
     this.#queue.add(account)
     if (this.#queue.size >= full) this.#flush()
     else if (!this.#isFlushDue) this.#flushLater()
   }
 
-  /** Brings the other processes' newest figures, if the server answers within the deadline. @param isLast as {@link ask} has it */
-  refresh(account: Account, isLast = false): Promise<void> {
+  /**
+   * Brings the other processes' newest figures, if the server answers within the deadline.
+   *
+   * @param time the promise resolves by then, whatever becomes of the report
+   * @param isLast the process closes: it tells its last figures also to a server that missed a deadline a moment ago
+   */
+  refresh(account: Account, time = new TimeLimit(this.#clock, WAITS_MS), isLast = false): Promise<void> {
     const link = this.#linkOf(account)
-    if (link !== this) return link.refresh(account, isLast)
+    if (link !== this) return link.refresh(account, time, isLast)
     if (this.isDown && !isLast) {
       account.tellAgain() // a charge within the tolerance would not be due
       this.activate(account)
       return Promise.resolve()
     }
-    return new Promise((resolve) => {
+    return new Promise<void>((resolve) => {
       const waiting = this.#refreshed.get(account) ?? []
-      this.#refreshed.set(account, [...waiting, { seq: this.#store.lastSeq, resolve }])
+      const cancel = deadline(this.#clock, time.leftMs, () => this.#tellRefreshed(account))
+      const told = () => {
+        cancel()
+        resolve()
+      }
+      this.#refreshed.set(account, [...waiting, { seq: this.#store.lastSeq, told }])
       this.activate(account)
-      this.ask(account, FULL, isLast)
+      this.ask(account)
     })
   }
 
@@ -303,7 +314,7 @@ export class Link implements Server {
     const left = waiting.filter(({ seq }) => seq >= answered)
     if (left.length > 0) this.#refreshed.set(account, left)
     else this.#refreshed.delete(account)
-    for (const { seq, resolve } of waiting) if (seq < answered) resolve()
+    for (const { seq, told } of waiting) if (seq < answered) told()
   }
 
   // --- ticks

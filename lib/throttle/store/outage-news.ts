@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import { type TimeLimit, TimeoutError } from '../../http/deadline'
 import { codedError } from '../../http/help'
 import { shown } from '../../http/options'
 import { warn } from '../../http/warn-once'
@@ -33,25 +34,35 @@ export class OutageNews {
     this.#of = of
   }
 
-  /** Resolves with the next {@link ended}. @throws {Error} with the warning's message, where an outage is known of or begins */
-  answers(): Promise<void> {
-    if (this.#outage) return Promise.reject(this.#outage)
-    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }))
+  /** Resolves with the next {@link ended}. @throws {Error} with the warning's message: an outage is known of or begins, or time is over */
+  async answers(time: TimeLimit): Promise<void> {
+    if (this.#outage) throw this.#outage
+    const settled = new Promise<void>((resolve, reject) => this.#waiting.add({ resolve, reject }))
+    await time.within(settled).catch((err: unknown) => {
+      throw err instanceof TimeoutError ? this.#failure(err) : err
+    })
+  }
+
+  #failure(cause: unknown): Error {
+    return codedError('TOLLGATE_DEGRADED', this.#text(cause), Error, { cause })
+  }
+
+  #text(cause: unknown): string {
+    const why = cause instanceof Error ? cause.message : shown(cause)
+    const place = this.#of.place()
+    const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
+    return `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
   }
 
   /** The server does not answer. Says so once. */
   began(cause: unknown): void {
     if (this.#outage) return
-    const why = cause instanceof Error ? cause.message : shown(cause)
-    const place = this.#of.place()
-    const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
-    const message = `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
-    this.#outage = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
+    this.#outage = this.#failure(cause)
     this.#beganAt = this.#of.clock.now()
     channels.degraded.publish({ ...this.#of.about, cause } satisfies StoreMessage)
     if (this.#beganAt - this.#printedAt >= EVERY_MS) {
       this.#printedAt = this.#beganAt
-      warn('TOLLGATE_DEGRADED', message)
+      warn('TOLLGATE_DEGRADED', this.#text(cause))
     }
     for (const { reject } of this.#waiting) reject(this.#outage)
     this.#waiting.clear()

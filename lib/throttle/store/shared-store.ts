@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { storeError } from '../../http/help'
+import type { TimeLimit } from '../../http/deadline'
 import { shown } from '../../http/options'
 import { warnOnce } from '../../http/warn-once'
 import type { Account } from '../budget/account'
@@ -83,9 +84,9 @@ export class SharedStore {
     return 'each process applies the limits by itself, or answers 503, as the onOutage of each throttle says'
   }
 
-  /** Resolves when every server answers. @throws {Error} where one is reported not to, with the warning's message */
-  async ready(): Promise<void> {
-    do await Promise.all([...this.#links.values()].map((link) => link.answers()))
+  /** Resolves when every server answers. @throws {Error} where one is reported not to, or has not in time, with the warning's message */
+  async ready(time: TimeLimit): Promise<void> {
+    do await Promise.all([...this.#links.values()].map((link) => link.answers(time)))
     while (!this.#isClosed && this.outages.length > 0)
   }
 

@@ -5,6 +5,10 @@ import type { RefusalsMessage } from '../refusals'
 
 declare const opaque: unique symbol
 
+/** The calls of a throttle end within this, whatever the store does; `close()` within the second. In milliseconds. */
+export const WAITS_MS = 2_000
+export const CLOSING_MS = 3_000
+
 /** Where processes share their windows: made by `redisStore()`. What it does is not for the app. */
 export interface ThrottleStore {
   readonly [opaque]: true

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import express from 'express'
+import { type Throttle, redisStore, throttle } from '../../lib'
+import { askingStore } from '../support/asking-store'
+import { ready } from '../support/ready'
+import { redisOfTest } from '../support/redis'
+import { serve } from '../support/serve'
+import { longestStallMs, stoppedMs, watchStalls } from './stalls'
+import { FULL, quantile, tell } from './table'
+
+const ROUNDS = FULL ? 300 : 50
+/** What the docs name. */
+const ANSWERED_MS = 2_000
+const CLOSED_MS = 3_000
+/** Timers fire late by this where nothing stood still. */
+const TIMERS_MS = 50
+
+const CALLS: readonly [string, number, (of: Throttle, fresh: () => Throttle) => Promise<unknown>][] = [
+  ['usage()', ANSWERED_MS, (of) => of.usage('ada')],
+  ['flush()', ANSWERED_MS, (of) => of.flush()],
+  ['reset()', ANSWERED_MS, (of) => of.reset('ada')],
+  ['advise()', ANSWERED_MS, (of) => of.advise()],
+  ['ready()', ANSWERED_MS, (_of, fresh) => fresh().ready()],
+  ['close()', CLOSED_MS, (of) => of.close()],
+]
+
+/** Stalls in turn: mostly shorter than the deadline, an outage, longer than any call. */
+const STALLS_MS = [100, 1_500, 1_000_000]
+
+describe(
+  `calls of a throttle whose Redis stalls at random moments, ${ROUNDS} rounds of each`,
+  { concurrency: 6 },
+  () => {
+    for (const [name, boundMs, call] of CALLS)
+      it(`ends ${name} within ${boundMs} ms`, { timeout: 3_600_000 }, async (t) => {
+        const redis = await redisOfTest(t)
+        const stalls = await watchStalls(t)
+        const took: number[] = []
+        let round = 0
+        let app = express()
+        const { get } = await serve((req, res) => void app(req, res))
+        const stall = async (now = round) => {
+          await sleep(Math.random() * 400)
+          redis.signal('SIGSTOP')
+          void sleep(Math.random() * (STALLS_MS[now % 3] as number), undefined, { ref: false }).then(() => {
+            if (now === round) redis.signal('SIGCONT')
+          })
+        }
+        for (; round < ROUNDS; round++) {
+          const open: Throttle[] = []
+          const fresh = () => {
+            const store = redisStore(redis.url)
+            const over = round % 2 === 0 ? store : askingStore(store)
+            open.push(throttle({ limitMs: 1_000_000, windowMs: 86_400_000, subject: () => 'ada', store: over }))
+            return open.at(-1) as Throttle
+          }
+          const throttled = fresh()
+          app = express().use(throttled, (_req, res) => void res.json(1))
+          await ready(throttled)
+          const stalling = stall()
+          const asked = Array.from({ length: 20 }, () => sleep(Math.random() * 400).then(() => get('/')))
+          await sleep(Math.random() * 400)
+          const begin = performance.now()
+          await call(throttled, fresh).catch((err: Error) => assert.match(err.message, /Redis at|the store/))
+          took.push(performance.now() - begin)
+          await stalling
+          redis.signal('SIGCONT')
+          await Promise.all([...asked, ...open.map((each) => each.close())])
+        }
+        const stoodStillMs = stoppedMs(await longestStallMs([], stalls))
+        const longestMs = Math.round(Math.max(...took))
+        tell(t, {
+          name,
+          longestMs,
+          medianMs: Math.round(quantile(took, 0.5)),
+          p95Ms: Math.round(quantile(took, 0.95)),
+          stoodStillMs,
+        })
+        assert.ok(longestMs <= boundMs + TIMERS_MS + stoodStillMs, `${longestMs} ms`)
+      })
+  },
+)
