@@ -110,6 +110,26 @@ interface ApprovedApp {
     readonly scope: readonly string[];
     readonly since: Date;
 }
+interface ClientMetadata {
+    readonly client_id?: string | undefined;
+    readonly redirect_uris: readonly string[];
+    readonly client_name: string;
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+    readonly jwks?: {
+        readonly keys: readonly {
+            readonly kty?: string;
+            readonly kid?: string;
+        }[];
+    } | undefined;
+    readonly jwks_uri?: string | undefined;
+    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
+    readonly response_types: readonly "code"[];
+    readonly scope?: string | undefined;
+    readonly client_uri?: string | undefined;
+    readonly post_logout_redirect_uris?: readonly string[] | undefined;
+    readonly require_pushed_authorization_requests?: boolean | undefined;
+    readonly dpop_bound_access_tokens?: boolean | undefined;
+}
 interface SigningKey {
     readonly key: SigningKeyInput;
     readonly kid?: string | undefined;
@@ -222,26 +242,6 @@ interface PageOptions {
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
-interface ClientMetadata {
-    readonly client_id?: string | undefined;
-    readonly redirect_uris: readonly string[];
-    readonly client_name: string;
-    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-    readonly jwks?: {
-        readonly keys: readonly {
-            readonly kty?: string;
-            readonly kid?: string;
-        }[];
-    } | undefined;
-    readonly jwks_uri?: string | undefined;
-    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
-    readonly response_types: readonly "code"[];
-    readonly scope?: string | undefined;
-    readonly client_uri?: string | undefined;
-    readonly post_logout_redirect_uris?: readonly string[] | undefined;
-    readonly require_pushed_authorization_requests?: boolean | undefined;
-    readonly dpop_bound_access_tokens?: boolean | undefined;
-}
 interface LoginLimits {
     readonly perAccount?: number | undefined;
     readonly perAddress?: number | undefined;
@@ -268,6 +268,7 @@ interface AuthorizationServerOptions {
     readonly registration?: RegistrationOptions | undefined;
     readonly refreshTokens?: RefreshTokenOptions | undefined;
     readonly codeLifetimeSec?: number | undefined;
+    readonly directoryTimeoutMs?: number | undefined;
     readonly websiteSession?: WebsiteSessionOptions | undefined;
     readonly login?: SignInPageOptions | undefined;
     readonly loginEvents?: "hashed" | "plain" | undefined;
@@ -289,6 +290,7 @@ interface DpopProofOptions {
 }
 interface RefreshTokenOptions {
     readonly lifetimeSec?: number | undefined;
+    readonly absoluteLifetimeSec?: number | undefined;
     readonly graceSec?: number | undefined;
 }
 interface WebsiteSessionOptions {

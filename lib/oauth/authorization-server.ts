@@ -22,6 +22,7 @@ import type { Revocable } from './records/revocation-records'
 import type { WebsiteSession } from './records/website-sessions'
 import type { AuthorizationServerOptions } from './server-options'
 import { type ServerSettings, serverSettings } from './server-settings'
+import type { OAuthStore } from './stores/store'
 import type { AccessTokenClaims } from './tokens/access-tokens'
 
 /** The server's router, with middleware and functions for the rest of the app. */
@@ -73,7 +74,10 @@ export interface AuthorizationServer extends ExpressRouter {
   readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
   /** Replaces the signing keys. Keep a retired key in the list until its last token has expired. @throws {TypeError} */
   readonly setSigningKeys: (keys: readonly SigningKey[]) => void
-  /** Sends the notices of sign-outs that are under way, and lets go of the store's connections. Safe to call twice. */
+  /**
+   * Sends the notices of sign-outs that wait, for 10 s at most, and warns of those that it gave up. The last server over a
+   * store closes the store. Safe to call twice.
+   */
   readonly close: () => Promise<void>
   /** As `close()`: `await using server = authorizationServer({ … })`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
@@ -118,10 +122,15 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     )
   })
 
-  const close = async () => {
-    await shared.notices.close()
-    await settings.store.close?.()
-  }
+  const { store } = settings
+  serversOver.set(store, (serversOver.get(store) ?? 0) + 1)
+  let closing: Promise<void> | undefined
+  const close = () =>
+    (closing ??= shared.notices.close().then(async () => {
+      const others = (serversOver.get(store) ?? 1) - 1
+      serversOver.set(store, others)
+      if (others === 0) await store.close?.()
+    }))
 
   return Object.assign(router, {
     wellKnown: wellKnown(issuer, handler),
@@ -148,6 +157,9 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     [Symbol.asyncDispose]: close,
   })
 }
+
+/** Servers of this process that are not closed, by their store: the last one closes it. */
+const serversOver = new WeakMap<OAuthStore, number>()
 
 /** The server in one dialect. Both have the same endpoints. */
 function inDialect(settings: ServerSettings, shared: SharedParts, dialect: Dialect) {

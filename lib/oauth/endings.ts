@@ -1,11 +1,12 @@
 import type { Consents } from './records/consents'
 import type { RevocableToken, RevocationRecords } from './records/revocation-records'
 import type { SessionRecord, WebsiteSession, WebsiteSessions } from './records/website-sessions'
+import type { RegisteredClients } from './records/registered-clients'
 import type { LogoutNotices } from './tokens/logout-notices'
 
 /** What happened, for {@link ending}: a row each of the table in docs/authorization-server.md, What ends when. */
 export type Ending =
-  /** The user signed out. `session` is the browser's own; without it an app has said so. */
+  /** The user signed out, or another one signed in. `session` is the browser's own; without it an app has said so. */
   | (Pick<WebsiteSession, 'sid' | 'userId'> & { readonly event: 'signed out'; readonly session?: SessionRecord })
   /** The user withdrew the approval of an app. */
   | { readonly event: 'app withdrawn'; readonly userId: string; readonly clientId: string }
@@ -24,17 +25,18 @@ export type Ending =
 interface Parts {
   readonly consents: Consents
   readonly notices: LogoutNotices
+  readonly registered: RegisteredClients
   readonly revocations: RevocationRecords
   readonly sessions: WebsiteSessions
 }
 
 /**
  * Ends what an event ends. Nothing else does. What is written here is read by `RevocationRecords` (`isRevoked()` of a token,
- * `stateOf()` a grant, `isSessionOver()`) and, for a user who is gone, by `AccessTokens.check()`.
+ * `stateOf()` a grant, `isSessionOver()`) and, for a user or an app that is gone, by `AccessTokens.check()`.
  *
  * @throws {Error} if the store is unreachable; the caller may try again
  */
-export function ending({ consents, notices, revocations, sessions }: Parts) {
+export function ending({ consents, notices, registered, revocations, sessions }: Parts) {
   return async function end(what: Ending): Promise<void> {
     switch (what.event) {
       case 'signed out':
@@ -54,7 +56,7 @@ export function ending({ consents, notices, revocations, sessions }: Parts) {
       case 'token revoked':
         return revocations.revokeToken(what)
       case 'app deleted':
-        return revocations.revoke('client', what.clientId)
+        return registered.remove(what.clientId)
     }
   }
 }

@@ -10,7 +10,8 @@ import type { GrantName, KnownClient } from './directories/client'
 import { ClientDocuments } from './clients/client-documents'
 import { StrangerDocuments } from './clients/stranger-documents'
 import { KnownClients } from './clients/known-clients'
-import { knownUsers, readClaims } from './directories/rows'
+import { isDocumentUrl } from './directories/document-url'
+import { findClientRow, knownUsers, readClaims } from './directories/rows'
 import type { User } from './directories/user'
 import { ending } from './endings'
 import { IdentityScopes } from './identity-scopes'
@@ -19,6 +20,7 @@ import { pageSettings } from './pages/page-options'
 import { PageRenderer } from './pages/page-renderer'
 import { Codes } from './records/authorizations'
 import { Consents } from './records/consents'
+import { Grants } from './records/grants'
 import { LoginAttempts } from './records/login-attempts'
 import { Records } from './records/records'
 import { RefreshTokens } from './records/refresh-tokens'
@@ -48,6 +50,7 @@ export function sharedParts(settings: ServerSettings) {
   const { tokenFrom, requirePushedRequests, loginEvents } = settings
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
+  const grantMostMs = refresh.absoluteLifetimeSec * 1_000
   const grantMs = Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000, session.lifetimeSec * 1_000)
   const records = new Records(settings.store, issuer)
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
@@ -58,8 +61,13 @@ export function sharedParts(settings: ServerSettings) {
   const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
   const proofs = recordProofs(records)
   const users = knownUsers(settings.users)
+  const registered = new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000)
+  const isApp = async (clientId: string) =>
+    (await findClientRow(settings.clients, clientId)) !== undefined ||
+    (!!registration && (isDocumentUrl(clientId) || (await registered.find(clientId)) !== undefined))
   const consents = new Consents(records, revocations, clock)
-  const notices = new LogoutNotices(issuer, settings.clients, records, keyring, clock, sessionMs)
+  const grants = new Grants(records, revocations, clock, grantMs)
+  const notices = new LogoutNotices(issuer, settings.clients, grants, keyring, clock)
   const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: new URL(issuer).origin }
   return {
     issuer,
@@ -85,15 +93,16 @@ export function sharedParts(settings: ServerSettings) {
     sessionSec: session.lifetimeSec,
     users,
     consents,
+    grants,
     notices,
-    end: ending({ consents, notices, revocations, sessions }),
+    end: ending({ consents, notices, registered, revocations, sessions }),
     documents: new StrangerDocuments(registration?.fetch, records, clock),
-    registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
+    registered,
     keyProofs: new KeyProofs(issuer, dpop, seal, proofs, clock),
     dpopCheck: dpopCheck(proofRules, () => clock.date() / 1_000) as DpopCheck,
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
-    accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, users, clock),
-    refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, refresh.graceSec === 0),
+    accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, users, isApp, clock),
+    refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, grantMostMs, refresh.graceSec === 0),
     attempts: new LoginAttempts(records, settings.loginLimits),
   }
 }

@@ -88,6 +88,11 @@ export interface AuthorizationServerOptions {
   readonly refreshTokens?: RefreshTokenOptions | undefined
   /** Seconds until an authorization code expires, 10 to 600. Default 60. */
   readonly codeLifetimeSec?: number | undefined
+  /**
+   * Milliseconds until a call of `clients`, `users`, `accessTokenClaims` or `registration.accept` counts as failed: 100 to
+   * 60,000. The request is then answered 503. Default 5,000.
+   */
+  readonly directoryTimeoutMs?: number | undefined
   /** The login that a browser keeps: its lifetime, with and without use. */
   readonly websiteSession?: WebsiteSessionOptions | undefined
   /**
@@ -141,6 +146,11 @@ export interface RefreshTokenOptions {
   /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
   readonly lifetimeSec?: number | undefined
   /**
+   * Seconds from the sign-in after which a refresh token ends, however often it was used: 60 to 345,600,000, or `Infinity`
+   * for no such end. Default 31,536,000: a year.
+   */
+  readonly absoluteLifetimeSec?: number | undefined
+  /**
    * 0: each token is good once, and a client whose response was lost signs its user in again. Else, 1 to 60: a token may be
    * used again until its end, as long as the next one was not used. Default 10.
    */
@@ -192,7 +202,7 @@ export interface RegistrationOptions {
   readonly perHour?: number | undefined
   /**
    * Seconds from an app's registration or last token for a user until it expires: 3,600 to 34,560,000. Default 2,592,000,
-   * 30 days. Where strangers have no room left in the store, the oldest app without a user makes way.
+   * 30 days, or `refreshTokens.lifetimeSec` where that is longer. Where strangers have no room left in the store, the oldest app without a user makes way.
    */
   readonly lifetimeSec?: number | undefined
   /**

@@ -4,11 +4,11 @@ import { isScope } from '../bearer/session/scope'
 import { type Dialect, checkDialect } from '../http/answer/dialect'
 import { callGuarded } from '../http/callback'
 import { type Clock, checkClock, systemClock } from '../http/clock'
+import { TimeoutError, within } from '../http/deadline'
 import type { FetchFunction } from '../http/fetch/fetch-json'
 import { optionError } from '../http/help'
 import {
   type Option,
-  type OptionValues,
   checkedLater,
   flag,
   functionOption,
@@ -82,6 +82,7 @@ const TABLE = {
   registration: checkedLater<RegistrationOptions>(),
   refreshTokens: checkedLater<RefreshTokenOptions>({}),
   codeLifetimeSec: wholeNumber(10, 600, 60),
+  directoryTimeoutMs: wholeNumber(100, 60_000, 5_000),
   websiteSession: checkedLater<WebsiteSessionOptions>({}),
   login: checkedLater<SignInPageOptions>(),
   loginEvents: oneOf<'hashed' | 'plain'>(['hashed', 'plain'], 'hashed'),
@@ -105,6 +106,11 @@ const DPOP = { maxProofAgeSec: wholeNumber(1, 300, 60), nonce: flag() } satisfie
 
 const REFRESH_TOKENS = {
   lifetimeSec: wholeNumber(60, 400 * DAY_SEC, 30 * DAY_SEC),
+  absoluteLifetimeSec: option<number>(
+    `a whole number from 60 to ${4_000 * DAY_SEC}, or Infinity`,
+    (value) =>
+      value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 60 && Number(value) <= 4_000 * DAY_SEC),
+  ),
   graceSec: wholeNumber(0, 60, 10),
 } satisfies TableOf<RefreshTokenOptions>
 
@@ -123,16 +129,12 @@ const REGISTRATION = {
   accept: checkedLater<RegistrationOptions['accept']>(),
   perAddress: wholeNumber(1, 10_000, 20),
   perHour: wholeNumber(1, 1_000_000, 1_000),
-  lifetimeSec: wholeNumber(3_600, 400 * DAY_SEC, 30 * DAY_SEC),
+  lifetimeSec: wholeNumber(3_600, 400 * DAY_SEC),
   fetch: functionOption<FetchFunction>(),
 } satisfies TableOf<RegistrationOptions>
 
-/** The options with their defaults. */
-export type RegistrationSettings = OptionValues<typeof REGISTRATION> &
-  Pick<RegistrationOptions, 'accept'> & {
-    /** Which redirect URIs an app may have. `accept` decides about custom schemes. */
-    readonly uris: UriPolicy
-  }
+/** The options with their defaults. `uris`: which redirect URIs an app may have; `accept` decides about custom schemes. */
+export type RegistrationSettings = ReturnType<typeof registrationSettings>
 
 /** The options, checked, with their defaults. */
 export type ServerSettings = ReturnType<typeof serverSettings>
@@ -156,22 +158,70 @@ export function serverSettings(options: AuthorizationServerOptions) {
   if (login !== undefined) checkLogin(login, issuer)
   const accessTokens = readOptions('accessTokens', values.accessTokens, ACCESS_TOKENS)
   const { lifetimeSec = accessTokens.format === 'opaque' ? DAY_SEC : 3_600, audience = issuer } = accessTokens
+  const refreshTokens = readOptions('refreshTokens', values.refreshTokens, REFRESH_TOKENS)
+  checkLifetimes(options)
+  const timely = timelyCalls(values.directoryTimeoutMs, clock)
+  const findAccount = users.findAccount?.bind(users)
   return {
     ...values,
     issuer,
-    clients,
-    users,
+    clients: { scopes: clients.scopes, findClient: timely('findClient()', (id: string) => clients.findClient(id)) },
+    users: {
+      authenticate: timely('authenticate()', (name: string, password: string) => users.authenticate(name, password)),
+      findUser: timely('findUser()', (id: string) => users.findUser(id)),
+      ...(findAccount && { findAccount: timely('findAccount()', (name: string) => findAccount(name)) }),
+    },
+    accessTokenClaims: values.accessTokenClaims && timely('accessTokenClaims()', values.accessTokenClaims),
     store,
     onError: values.onError ?? logError,
     log: guardedLog(log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
     accessTokens: { ...accessTokens, lifetimeSec, audience: [audience].flat() },
     dpop: readOptions('dpop', values.dpop, DPOP),
-    refreshTokens: readOptions('refreshTokens', values.refreshTokens, REFRESH_TOKENS),
+    refreshTokens: {
+      ...refreshTokens,
+      absoluteLifetimeSec: refreshTokens.absoluteLifetimeSec ?? Math.max(365 * DAY_SEC, refreshTokens.lifetimeSec),
+    },
     websiteSession: readOptions('websiteSession', values.websiteSession, WEBSITE_SESSION),
     loginLimits: readOptions('loginLimits', values.loginLimits, LOGIN_LIMITS),
-    registration: registration && registrationSettings(registration, values.allowHttp),
+    registration: registration && registrationSettings(registration, values.allowHttp, refreshTokens, timely),
     signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
   }
+}
+
+/** Lifetimes of which the first must not be longer than the second, where both are given. */
+const SHORTER = [
+  ['accessTokens.idleSec', 'accessTokens.lifetimeSec'],
+  ['websiteSession.idleSec', 'websiteSession.lifetimeSec'],
+  ['websiteSession.lifetimeSec', 'refreshTokens.absoluteLifetimeSec'],
+  ['refreshTokens.lifetimeSec', 'refreshTokens.absoluteLifetimeSec'],
+  ['refreshTokens.lifetimeSec', 'registration.lifetimeSec'],
+] as const
+
+function checkLifetimes(options: AuthorizationServerOptions): void {
+  const given = (path: string) => {
+    const [group = '', name = ''] = path.split('.')
+    return (options as unknown as Readonly<Record<string, Record<string, number> | undefined>>)[group]?.[name]
+  }
+  for (const [shorter, longer] of SHORTER) {
+    const [least, most] = [given(shorter), given(longer)]
+    if (least === undefined || most === undefined || least <= most) continue
+    throw optionError(`${longer} must be at least ${shorter}, ${least}; received ${most}`)
+  }
+}
+
+type Timely = ReturnType<typeof timelyCalls>
+
+/** Gives the app's functions a deadline: what they ask may hang. @returns makes a function of it whose promise rejects then */
+function timelyCalls(timeoutMs: number, clock: Clock) {
+  return <Args extends unknown[], Answer>(name: string, call: (...args: Args) => Answer) =>
+    async (...args: Args): Promise<Awaited<Answer>> => {
+      try {
+        return await within(timeoutMs, clock, () => Promise.resolve(call(...args)))
+      } catch (err) {
+        if (!(err instanceof TimeoutError)) throw err
+        throw Object.assign(err, { message: `${name}: ${err.message}, which directoryTimeoutMs sets` })
+      }
+    }
 }
 
 function checkIssuer(issuer: unknown, allowHttp: boolean): void {
@@ -265,10 +315,17 @@ function guardedLog(log: ((line: string) => unknown) | undefined): ((line: strin
 
 const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)
 
-function registrationSettings(options: RegistrationOptions, allowHttp: boolean): RegistrationSettings {
+function registrationSettings(
+  options: RegistrationOptions,
+  allowHttp: boolean,
+  refreshTokens: { readonly lifetimeSec: number },
+  timely: Timely,
+) {
   const settings = readOptions('registration', options, REGISTRATION)
   const { accept } = options
+  const uris: UriPolicy = { anyPrivateScheme: true, ...(allowHttp && { http: 'any' }) }
+  const { lifetimeSec = Math.max(30 * DAY_SEC, refreshTokens.lifetimeSec) } = settings
   if (typeof accept === 'function')
-    return { ...settings, accept, uris: { anyPrivateScheme: true, ...(allowHttp && { http: 'any' }) } }
+    return { ...settings, lifetimeSec, accept: timely('registration.accept()', accept), uris }
   throw optionError(`registration.accept must be a function; received ${shown(accept)}`)
 }

@@ -143,9 +143,9 @@ describe('/apps', () => {
       [page, new UserAgent(issuer)],
     ] as const)
       assert.equal((await send(from, by)).status, 403)
+    assert.ok(await isActive(one))
     await (await agent.authorize(issuer, request({ prompt: 'login' }))).logIn('bob', 'builder')
     assert.equal((await send(page, agent)).status, 403)
-    assert.ok(await isActive(one))
   })
 
   it('escapes what an app calls itself, and groups the hosts of a stranger with its name', async () => {

@@ -10,10 +10,11 @@ import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { until } from '../support/until'
 import { type Form, SIGNING_KEY, USERS, VERIFIER, json, post, postJson, startServer } from './support'
-import { UserAgent, codeForm, request } from './user-agent'
+import { UserAgent, request, tokensFor } from './user-agent'
 import { serve } from '../support/serve'
 
 const ADA = 'KWC6-X7D'
+const DAY_MS = 86_400_000
 const BYE = 'https://shop.test/bye'
 const BACK: Form = { shop: 'https://shop.test/cb', notes: 'https://notes.test/cb' }
 
@@ -25,6 +26,7 @@ const MEANING: Readonly<Record<string, Left>> = {
   ends: [false, false, false],
   'of the app': [false, false, true],
   'of the grant': [false, true, true],
+  'the oldest': [false, false, true],
 }
 
 /** Ada is signed in, and two apps have grants of hers: with offline_access and without. */
@@ -36,7 +38,8 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
     ...{ grants: ['authorization_code', 'refresh_token'] as const, postLogoutRedirectUris: [BYE] },
     backchannelLogoutUri: `${listener}/${clientId}`,
   })
-  const directory = { isGone: false }
+  const directory = { isGone: false, shop: (app: object | undefined): object | undefined => app }
+  const clients = clientDirectory([app('shop'), app('notes')])
   const users = {
     ...USERS,
     findUser: (id: string) => (directory.isGone ? Promise.resolve(undefined) : USERS.findUser(id)),
@@ -44,7 +47,13 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
   const keys = { old: generateKeys('ec').privateKey, next: SIGNING_KEY }
   const running = await startServer({
     ...{ dialect: 'standard', clock, store, users, signingKeys: [{ key: keys.old }] },
-    clients: clientDirectory([app('shop'), app('notes')]),
+    clients: {
+      async findClient(id) {
+        const found = await clients.findClient(id)
+        return (id === 'shop' ? directory.shop(found ?? undefined) : found) as typeof found
+      },
+    },
+    refreshTokens: { lifetimeSec: 2 * 86_400, absoluteLifetimeSec: 3 * 86_400 },
     registration: { accept: () => ({}) },
     websiteSession: { lifetimeSec: 86_400, idleSec: 86_400 },
     codeLifetimeSec: 600,
@@ -109,7 +118,21 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
   const userinfo = async (token: string) =>
     (await fetch(`${issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })).status === 200
   return {
-    ...{ agent, clock, directory, grants, headersOf, heard, issuer, offline, registered, running, server, redeem },
+    ...{
+      agent,
+      clock,
+      directory,
+      grant,
+      grants,
+      headersOf,
+      heard,
+      issuer,
+      offline,
+      registered,
+      running,
+      server,
+      redeem,
+    },
     /** Takes the key that signed everything out of the list. */
     removeKey: () => server.setSigningKeys([{ key: keys.next }]),
     /** As another site's form would be posted: without the `Lax` cookies, which the redirect then has. */
@@ -131,7 +154,7 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
       const isSignedIn = session?.userId === ADA
       const silent = await agent.authorize(issuer, request({ ...asked('notes', 'openid'), prompt: 'none' }))
       const error = silent.params.get('error')
-      assert.equal(error === 'login_required', !isSignedIn, `websiteSession() and prompt=none agree: ${error}`)
+      assert.equal(error === 'login_required', session === null, `websiteSession() and prompt=none agree: ${error}`)
       const redeemed = await each(codes, async ({ client, form }) => (await redeem(client, form)).status === 200)
       const approved = (await server.approvals(ADA)).map(({ clientId }) => clientId)
       return {
@@ -220,6 +243,18 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
         await at.agent.request(logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', client_id: 'notes' })),
       ),
   },
+  'Another user signs in in the same browser': {
+    'at the page of the server': async ({ agent, issuer }) => {
+      const ask = { client_id: 'notes', redirect_uri: BACK.notes ?? '', prompt: 'login' }
+      await (await agent.authorize(issuer, request(ask))).logIn('bob', 'builder')
+    },
+  },
+  'The user signs out, and the app may have no `offline_access` any more': {
+    'by its identityScopes': async (at) => {
+      at.directory.shop = (app) => ({ ...app, identityScopes: ['openid'] })
+      await confirm(await at.agent.request(`${at.issuer}/logout`))
+    },
+  },
   'The user withdraws an app': {
     'on the page apps': async (at) =>
       at.agent.request(`${at.issuer}/apps`).then((apps) => apps.submit({ app: 'shop' })),
@@ -235,6 +270,24 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
   },
   'The directory does not find the user any more': {
     'deleted or blocked': (at) => Promise.resolve((at.directory.isGone = true)),
+  },
+  'The directory does not find the app any more': {
+    'removed by the operator': (at) => Promise.resolve((at.directory.shop = () => undefined)),
+  },
+  'The sign-in is older than `refreshTokens.absoluteLifetimeSec`': {
+    'though the tokens are used': async (at) => {
+      at.clock.advance(1.9 * DAY_MS)
+      for (const one of [...at.grants, ...at.offline]) {
+        const { client, refresh_token } = one
+        Object.assign(one, await json(await at.redeem(client, { grant_type: 'refresh_token', refresh_token })))
+      }
+      at.clock.advance(1.2 * DAY_MS)
+    },
+  },
+  'The user has more than 32 grants of the app': {
+    'a loop of sign-ins': async ({ grant }) => {
+      for (let i = 0; i < 32; i++) await grant('shop')
+    },
   },
   'A code or a refresh token is used twice': {
     'the code': async (at) => {
@@ -261,36 +314,38 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
 const TABLE = tableOf('docs/authorization-server.md', 'Event')
 const database = databaseOfSuite()
 
-// The store is that of production. stores/store-contract.ts checks what both stores do.
 describe('what ends when', () => {
   it('the table has every event', () => assert.deepEqual(Object.keys(TABLE), Object.keys(EVENTS)))
 
-  for (const [event, cells] of Object.entries(TABLE)) {
-    for (const [way, happens] of Object.entries(EVENTS[event] ?? {})) {
-      it(`${event}: ${way}`, async (t) => {
-        const store = redisOAuthStore(database.url)
-        t.after(() => store.close())
-        await answering(store)
-        const at = await world(t, store, manualClock(), event === DELETED)
-        await happens(at)
-        const [session = '', codesAndTokens = '', refresh = '', offline = '', approvals = '', told] = cells
-        const expected = {
-          session: MEANING[session],
-          // An expired token says nothing; a code that nobody has used is a grant of its own.
-          tokens: way === 'by an expired id_token' ? [false, false, false] : MEANING[codesAndTokens],
-          codes: MEANING[codesAndTokens === 'of the grant' ? 'stays' : codesAndTokens],
-          refresh: MEANING[refresh],
-          offline: MEANING[offline],
-          approvals: MEANING[approvals],
-        }
-        if (way === 'by an expired id_token') expected.codes = [false, false, false]
-        const left = await at.left()
-        if (approvals === '–') expected.approvals = left.approvals as unknown as Left
-        assert.deepEqual(left, expected)
-        await at.server.close() // waits for the notices
-        assert.equal(at.heard.length, told === 'yes' ? 2 : 0, 'the apps are told')
+  const rows = Object.entries(TABLE).flatMap(([event, cells]) =>
+    Object.entries(EVENTS[event] ?? {}).flatMap(([way, happens]) =>
+      (['Redis', 'memory'] as const).map((kind) => ({ event, cells, way, happens, kind })),
+    ),
+  )
+  for (const { event, cells, way, happens, kind } of rows) {
+    it(`${event}: ${way}, over ${kind}`, async (t) => {
+      const clock = manualClock()
+      const store = kind === 'Redis' ? redisOAuthStore(database.url) : memoryOAuthStore({ clock })
+      t.after(() => store.close())
+      await answering(store)
+      const at = await world(t, store, clock, event === DELETED)
+      await happens(at)
+      const [session = '', codesAndTokens = '', refresh = '', offline = '', approvals = '', told] = cells
+      const left = await at.left()
+      const isExpired = way === 'by an expired id_token' // it says nothing
+      const codes = /of the grant|the oldest/.test(codesAndTokens) ? 'stays' : codesAndTokens // grants of their own
+      const meant = (name: keyof typeof left, cell: string) => (cell === '–' ? left[name] : MEANING[cell])
+      assert.deepEqual(left, {
+        session: meant('session', session),
+        tokens: meant('tokens', isExpired ? 'ends' : codesAndTokens),
+        codes: meant('codes', isExpired ? 'ends' : codes),
+        refresh: meant('refresh', refresh),
+        offline: meant('offline', offline),
+        approvals: meant('approvals', approvals),
       })
-    }
+      await at.server.close() // waits for the notices
+      assert.equal(at.heard.length, told === 'yes' ? 2 : 0, 'the apps are told')
+    })
   }
 })
 
@@ -324,7 +379,7 @@ describe('an app with a backchannelLogoutUri', () => {
       clients: clientDirectory(clients.map((one) => ({ ...one, backchannelLogoutUri: `${listener}/web` }))),
     })
     const agent = new UserAgent(running.issuer)
-    await codeForm(running.issuer, {}, agent)
+    await tokensFor(running.issuer, {}, agent)
     await confirm(await agent.request(`${running.issuer}/logout`))
     for (const [most, ms] of [
       [1, 5_000],

@@ -32,7 +32,9 @@ export async function strangerClient(
   const { requireDpop, ...grant } = granted as RegistrationGrant
   const defaultScope = defaultScopeOf(metadata, grant.scopes)
   const isAsked = metadata.scope !== undefined
-  const identityScopes = isAsked ? defaultScope.filter((scope) => identity.has(scope)) : DEFAULT_SCOPES
+  const identityScopes = isAsked
+    ? [...defaultScope.filter((scope) => identity.has(scope)), OFFLINE_ACCESS]
+    : DEFAULT_SCOPES
   const client = registeredClient(
     {
       realm: '/registered',

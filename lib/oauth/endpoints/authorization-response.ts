@@ -16,16 +16,16 @@ type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode
 
 /** The parameters of a successful response: a code, or an id_token alone (OIDC Core §3.2.2.5). */
 export async function grant(
-  parts: Uses<'acr' | 'codes' | 'idTokens' | 'notices' | 'revocations'>,
+  parts: Uses<'acr' | 'codes' | 'grants' | 'idTokens' | 'revocations'>,
   request: AuthorizationRequest,
   session: SessionRecord,
   user: User,
 ): Promise<Readonly<Record<string, string>>> {
   const { responseType, redirectUri, challenge, nonce, dpopJkt } = request
   const authorization = await authorizationOf(parts, request, session)
-  await parts.notices.remember(request.client, session)
   if (responseType === 'id_token') {
     const { clientId, scope } = authorization
+    await parts.grants.use(authorization)
     publish('oauth-token-issued', { clientId, grant: 'id_token', scope, bound: false })
     return { id_token: await parts.idTokens.issue(authorization, user, undefined, nonce) }
   }

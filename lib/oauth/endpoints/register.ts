@@ -81,7 +81,6 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   async function remove(req: Request, res: Response): Promise<void> {
     const { clientId } = (await ownRegistration(req)).registered.client
     await parts.end({ event: 'app deleted', clientId })
-    await clients.remove(clientId)
     res.status(204).end()
   }
 

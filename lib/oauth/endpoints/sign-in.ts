@@ -41,7 +41,7 @@ import type { SignInFlow, Visit } from './visit'
 
 type Parts = Uses<
   | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'end' | 'everyAcr')
-  | ('identity' | 'idTokens' | 'notices')
+  | ('grants' | 'identity' | 'idTokens')
   | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
   | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessionOf' | 'sessions' | 'sessionSec' | 'users')
 >
@@ -330,7 +330,10 @@ export function signInFlow(parts: Parts): SignInFlow {
     if (total > 1 && 2 * PAGE_LIFETIME_MS - endsInMs > AGAIN_MS) {
       return startAgain(visit, { status: 400, notice: 'pageExpired' })
     }
-    const { cookie, session } = await sessions.start(login, visit.session)
+    const { session: before } = visit
+    const { cookie, session } = await sessions.start(login, before)
+    if (before?.sid === session.sid) await sessions.end(before)
+    else if (before) await parts.end({ event: 'signed out', sid: before.sid, userId: before.userId, session: before })
     visit.res.append('Set-Cookie', cookies.write('session', cookie, remember ? parts.sessionSec : undefined))
     await proceed({ ...visit, session, interaction: withStep(visit.interaction, login.userId, { login: true }) })
   }

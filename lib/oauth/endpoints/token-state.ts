@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import { isConfidential } from '../directories/client'
 import { OAuthError } from '../oauth-error'
 import { formOf } from '../parameters/form'
+import { grantableScope } from '../parameters/requested-scope'
 import type { Uses } from '../parts'
 import type { AccessTokenClaims } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
@@ -9,7 +10,7 @@ import { revokeToken } from './resource'
 
 /** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
 export function introspectEndpoint(
-  parts: Uses<'accessTokens' | 'authentication' | 'issuer' | 'refreshTokens' | 'users'>,
+  parts: Uses<'accessTokens' | 'authentication' | 'identity' | 'isRealmNeeded' | 'issuer' | 'refreshTokens' | 'users'>,
 ): Endpoint {
   return { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
 
@@ -27,9 +28,10 @@ export function introspectEndpoint(
       const tokenType = access.cnf ? 'DPoP' : 'Bearer'
       return sendJson(res, 200, { active: true, token_type: tokenType, ...(isOwn ? access : forOthers(access)) })
     }
-    const refresh = await parts.refreshTokens.findUnused(token)
-    const isGone = refresh === undefined || !(await parts.users.find(refresh.userId))
-    if (isGone || refresh.clientId !== client.clientId) return sendJson(res, 200, { active: false })
+    const granted = (await parts.refreshTokens.findUnused(token))?.authorization
+    if (granted?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
+    const refresh = await parts.refreshTokens.stillGood(granted, grantableScope(granted.scope, parts, client))
+    if (!refresh || !(await parts.users.find(refresh.userId))) return sendJson(res, 200, { active: false })
     const { clientId, userId, scope } = refresh
     sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: parts.issuer })
   }

@@ -1,4 +1,5 @@
 import { shown } from '../../http/options'
+import { hashOf } from '../../http/secret'
 import { type KnownClient, isConfidential, mayUse } from '../directories/client'
 import { OAuthError, invalidGrant, invalidRequest } from '../oauth-error'
 import { queryOf } from '../parameters/form'
@@ -8,11 +9,12 @@ import { audienceFor } from '../parameters/resource'
 import type { Uses } from '../parts'
 import type { Authorization } from '../records/authorizations'
 import { ofUser } from '../records/owners'
-import { SEED_BYTES } from '../records/refresh-tokens'
+import { SEED_BYTES, placesOf } from '../records/refresh-tokens'
 import { type Grant, type GrantRequest, type TokenResponse, audienceOf, tokenTypeOf } from './grant'
 
 type Parts = Uses<
-  | ('accessTokens' | 'audience' | 'claimsOf' | 'codes' | 'end' | 'identity' | 'idTokens' | 'isRealmNeeded')
+  | ('accessTokens' | 'audience' | 'claimsOf' | 'codes' | 'consents' | 'end' | 'grants' | 'identity' | 'idTokens')
+  | 'isRealmNeeded'
   | 'refreshTokens'
   | ('registered' | 'revocations' | 'seal' | 'tokenType' | 'users')
 >
@@ -51,13 +53,15 @@ export function userGrants(parts: Parts): readonly Grant[] {
     }
     // The code is spent last: whatever fails before, the client may send it again.
     const tokens = await issueTokens(request, authorization, authorization.scope, nonce)
-    const refresh = await firstRefreshToken(client, code, authorization, jkt)
+    const seed = parts.seal.tag('refresh', code, SEED_BYTES)
+    const refresh = await firstRefreshToken(client, seed, authorization, jkt)
     const spent = await codes.spend(code)
     if (!spent?.first) {
       // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
       await end({ event: 'grant revoked', grantId: authorization.grantId })
       throw refuse('the code was used before: its tokens are revoked')
     }
+    await parts.grants.use(authorization, [['code', hashOf(code)], ...(refresh === undefined ? [] : placesOf(seed))])
     return { ...tokens, ...(refresh !== undefined && { refresh_token: refresh }) }
   }
 
@@ -68,15 +72,15 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const found = await refreshTokens.find(params.need('refresh_token'))
     // Trying another client's token must not spend or revoke it.
     if (found?.authorization.clientId !== client.clientId) throw invalidGrant('refresh token')
-    const authorization = await refreshTokens.stillGood(found.authorization)
+    const granted = grantableScope(found.authorization.scope, parts, client)
+    const authorization = await refreshTokens.stillGood(found.authorization, granted)
     if (!authorization) throw invalidGrant('refresh token')
-    const granted = authorization.scope
     // What the app may not ask for is left out, as it was at sign-in: many clients send the same scope again.
     if (!grantableScope(asked, parts, client).every((one) => granted.includes(one))) {
       throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
     }
     const scope = asked.length === 0 ? granted : granted.filter((one) => asked.includes(one))
-    if (scope.length === 0 && asked.length > 0) throw noScope(asked)
+    if (scope.length === 0 && asked.length + found.authorization.scope.length > 0) throw noScope(asked)
     if (authorization.jkt !== undefined && authorization.jkt !== jkt) {
       throw new OAuthError('invalid_grant', 'The refresh token is bound to another key (RFC 9449 section 5).')
     }
@@ -87,6 +91,8 @@ export function userGrants(parts: Parts): readonly Grant[] {
       await end({ event: 'grant revoked', grantId: authorization.grantId })
       throw invalidGrant('refresh token')
     }
+    await parts.grants.use(authorization)
+    await parts.consents.renew(authorization)
     return { ...tokens, refresh_token: next }
   }
 
@@ -134,14 +140,13 @@ export function userGrants(parts: Parts): readonly Grant[] {
   /** The refresh token of a code, if the app may have one. */
   async function firstRefreshToken(
     client: KnownClient,
-    code: string,
+    seed: Buffer,
     authorization: Authorization,
     jkt: string | undefined,
   ): Promise<string | undefined> {
     if (!mayUse(client, 'refresh_token')) return undefined
     // A public client has nothing but its key to show that a refresh token is its own (RFC 9449 §5).
     const isBound = jkt !== undefined && !isConfidential(client)
-    const seed = parts.seal.tag('refresh', code, SEED_BYTES)
     return refreshTokens.issue(isBound ? { ...authorization, jkt } : authorization, seed)
   }
 }

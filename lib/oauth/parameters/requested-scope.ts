@@ -37,7 +37,7 @@ export function grantableScope(
   const { scopes = [], identityScopes } = client
   return asked.filter((scope) => {
     if (scopes.includes(scope)) return true
-    if (scope === OFFLINE_ACCESS) return identity.has(scope) && mayUse(client, 'refresh_token')
+    if (scope === OFFLINE_ACCESS && !mayUse(client, 'refresh_token')) return false
     return identity.has(scope) && (identityScopes?.includes(scope) ?? true)
   })
 }

@@ -13,7 +13,7 @@ export interface Authorization {
   /** When the user signed in: seconds since 1970. */
   readonly authTimeSec: number
   /** The website session in which the user allowed it; undefined once that is over. */
-  readonly sid?: string
+  readonly sid?: string | undefined
   /** The user's and the app's marks at that time: see `RevocationRecords`. */
   readonly userMark?: string
   readonly appMark?: string

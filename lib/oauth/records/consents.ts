@@ -79,6 +79,11 @@ export class Consents {
     return !!approval?.hosts.includes(host) && scope.every((one) => approval.scope.includes(one))
   }
 
+  /** Keeps an approval that the app makes use of. */
+  async renew({ userId, clientId }: Pick<ApprovalRequest, 'userId' | 'clientId'>): Promise<void> {
+    if (await this.find(userId, clientId)) await this.listed(userId)
+  }
+
   /** The apps that the user approved, the latest first. */
   async of(userId: string): Promise<readonly ApprovedApp[]> {
     const apps = await Promise.all(

@@ -8,7 +8,7 @@ import { NOBODY, type Owner } from './owners'
 
 /** The kinds of records. Each begins its keys. docs/security.md has the table. */
 export type RecordKind =
-  | ('approval' | 'approved' | 'assertion' | 'attempts' | 'client' | 'code' | 'interaction' | 'login' | 'logins')
+  | ('approval' | 'approved' | 'assertion' | 'attempts' | 'client' | 'code' | 'grants' | 'interaction' | 'login')
   | ('proof' | 'pushed' | 'refresh' | 'revoked' | 'session' | 'stamp' | 'terms' | 'token' | 'unauthenticated' | 'used')
 
 /** The result of claiming a record. */

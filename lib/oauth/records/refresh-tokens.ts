@@ -44,6 +44,7 @@ export interface FoundRefreshToken {
 export class RefreshTokens {
   /**
    * @param lifetimeMs from a token's issue; each rotation starts it anew
+   * @param mostMs from the sign-in, however often a token is rotated
    * @param isStrict each token is good once, also where the response was lost
    */
   constructor(
@@ -51,6 +52,7 @@ export class RefreshTokens {
     private readonly revocations: RevocationRecords,
     private readonly clock: Clock,
     private readonly lifetimeMs: number,
+    private readonly mostMs: number,
     private readonly isStrict: boolean,
   ) {}
 
@@ -77,23 +79,23 @@ export class RefreshTokens {
     return { authorization: kept.authorization, handle, number, kept }
   }
 
-  /** The authorization behind a token that is neither spent nor revoked. Does not use the token. */
-  async findUnused(token: string): Promise<Authorization | undefined> {
+  /** A token that is not spent. Does not use it. */
+  async findUnused(token: string): Promise<FoundRefreshToken | undefined> {
     const found = await this.find(token)
-    if (!found || found.kept.number > found.number) return undefined
-    const [next, authorization] = await Promise.all([this.next(found), this.stillGood(found.authorization)])
-    return next ? undefined : authorization
+    return !found || found.kept.number > found.number || (await this.next(found)) ? undefined : found
   }
 
   /**
    * What a refresh token's grant is good for now: nothing once it is revoked. After sign-out one with `offline_access` goes
    * on, apart from the session (Back-Channel Logout 1.0 §2.7): new tokens do not name it.
+   *
+   * @param scope what the app may still have of the scope that was granted
    */
-  async stillGood(authorization: Authorization): Promise<Authorization | undefined> {
-    const state = await this.revocations.stateOf(authorization)
-    if (state === 'live') return authorization
-    const goesOn = state === 'signed out' && authorization.scope.includes(OFFLINE_ACCESS)
-    return goesOn ? apart(authorization) : undefined
+  async stillGood(granted: Authorization, scope: readonly string[]): Promise<Authorization | undefined> {
+    const state = await this.revocations.stateOf(granted)
+    if (state === 'live') return { ...granted, scope }
+    const goesOn = state === 'signed out' && scope.includes(OFFLINE_ACCESS)
+    return goesOn ? { ...granted, scope, sid: undefined } : undefined
   }
 
   /** Uses a token and returns the next one. Undefined if it is spent: somebody else has one, too. */
@@ -117,21 +119,18 @@ export class RefreshTokens {
   }
 
   private async keep(handle: Buffer, generation: Omit<Generation, 'endsAtMs'>): Promise<string> {
-    const kept: Generation = { ...generation, endsAtMs: this.clock.date() + this.lifetimeMs }
-    await this.records.set(
-      'refresh',
-      placeOf(handle, kept.number),
-      kept,
-      this.lifetimeMs,
-      ofUser(kept.authorization.userId),
-    )
+    const now = this.clock.date()
+    const endsAtMs = Math.min(now + this.lifetimeMs, generation.authorization.authTimeSec * 1_000 + this.mostMs)
+    const kept: Generation = { ...generation, endsAtMs }
+    const owner = ofUser(kept.authorization.userId)
+    await this.records.set('refresh', placeOf(handle, kept.number), kept, Math.max(1, endsAtMs - now), owner)
     return tokenOf(handle, kept)
   }
 }
 
-/** The grant without its session. */
-function apart({ sid: _sid, ...authorization }: Authorization): Authorization {
-  return authorization
+/** Where the two records of a grant are, by the seed of its first token. */
+export function placesOf(seed: Buffer): readonly (readonly ['refresh', string])[] {
+  return [0, 1].map((number) => ['refresh', placeOf(seed.subarray(0, HANDLE_BYTES), number)] as const)
 }
 
 function placeOf(handle: Buffer, number: number): string {

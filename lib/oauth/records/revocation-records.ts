@@ -4,7 +4,6 @@ import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
 import { NOBODY, ofStranger } from './owners'
 import type { Records } from './records'
-import { RegisteredClients } from './registered-clients'
 import type { WebsiteSession } from './website-sessions'
 
 /** The claims by which a token can be revoked: its own id, its grant, its website session, its user, its app. */
@@ -64,11 +63,12 @@ export class RevocationRecords {
   }
 
   /**
-   * Revokes every token of a grant, every grant that was made in a website session, or the access tokens of an app that
-   * registered itself and is deleted.
+   * Revokes every token of a grant, or every grant that was made in a website session.
+   *
+   * @param isForTokens only the access tokens are left of it
    */
-  async revoke(what: 'grant' | 'session' | 'client', id: string): Promise<void> {
-    await this.records.set('revoked', id, 1, what === 'client' ? this.tokenMs : this.grantMs, NOBODY)
+  async revoke(what: 'grant' | 'session', id: string, isForTokens = false): Promise<void> {
+    await this.records.set('revoked', id, 1, isForTokens ? this.tokenMs : this.grantMs, NOBODY)
     publish('oauth-revoked', { what, id })
   }
 
@@ -95,12 +95,11 @@ export class RevocationRecords {
     return current !== undefined && current !== mark
   }
 
-  /** Whether the token, its grant, session, user or app is revoked. */
+  /** Whether the token, its grant, its session or its user is revoked. */
   async isRevoked(token: Revocable): Promise<boolean> {
     const { jti, grant_id, sid, client_id } = token
-    const ids = [jti, grant_id, sid, RegisteredClients.isRegistered(client_id ?? '') ? client_id : undefined]
     return this.isAny([
-      ...ids.map((id) => id !== undefined && this.isOnRecord(id)),
+      ...[jti, grant_id, sid].map((id) => id !== undefined && this.isOnRecord(id)),
       isOfUser(token) && this.isUserRevoked(token.sub, token.user_mark),
       isOfUser(token) && client_id !== undefined && this.isUserRevoked(token.sub, token.app_mark, client_id),
     ])

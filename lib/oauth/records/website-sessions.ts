@@ -44,8 +44,8 @@ export class WebsiteSessions {
   }
 
   /**
-   * Starts a session at login and replaces the browser's previous session. The cookie is always new, which prevents
-   * session fixation.
+   * Starts a session at login, in place of the browser's previous one. The cookie is always new, which prevents session
+   * fixation.
    *
    * @param login with the user's mark, read before the password was checked
    */
@@ -54,7 +54,6 @@ export class WebsiteSessions {
     const sid = before?.userId === login.userId ? before.sid : newId()
     const session: SessionRecord = { ...login, sid, key: hashOf(cookie), authTimeMs: this.clock.date() }
     await this.records.set('session', session.key, session, this.idleMs, ofUser(login.userId))
-    if (before) await this.end(before)
     return { cookie, session }
   }
 

@@ -97,6 +97,7 @@ export class AccessTokens {
     private readonly records: Records,
     private readonly revocations: RevocationRecords,
     private readonly users: KnownUsers,
+    private readonly isApp: (clientId: string) => Promise<boolean>,
     private readonly clock: Clock,
   ) {}
 
@@ -135,19 +136,21 @@ export class AccessTokens {
     return { token: await this.jwtOf(claims), expiresInSec: lifetimeSec }
   }
 
-  /** An active token: this server issued it, it has not expired, is not revoked, and its user still exists. */
+  /** An active token: this server issued it, it has not expired, is not revoked, and its app and user still exist. */
   async check(token: string): Promise<ActiveToken | undefined> {
     const claims = token.includes('.') ? this.ofJwt(token) : await this.ofOpaque(token)
     if (!claims || claims.exp * 1_000 <= this.clock.date()) return undefined
-    if (await this.revocations.isRevoked(claims)) return undefined
+    if ((await this.revocations.isRevoked(claims)) || !(await this.isApp(claims.client_id))) return undefined
     if (!isOfUser(claims)) return { claims }
     const user = await this.users.find(claims.sub)
     return user && { claims, user }
   }
 
-  /** Whether a token with these claims is revoked, or its user is gone. */
+  /** Whether a token with these claims is revoked, or its app or user is gone. */
   async isOver(claims: Revocable): Promise<boolean> {
+    const { client_id: clientId } = claims
     if (await this.revocations.isRevoked(claims)) return true
+    if (clientId !== undefined && !(await this.isApp(clientId))) return true
     return isOfUser(claims) && !(await this.users.find(claims.sub))
   }
 

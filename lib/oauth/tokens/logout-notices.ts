@@ -2,15 +2,13 @@ import type { Clock } from '../../http/clock'
 import { within } from '../../http/deadline'
 import { FetchProblem } from '../../http/fetch/fetch-json'
 import { shown } from '../../http/options'
-import { hashOf, newId } from '../../http/secret'
-import { warnOnce } from '../../http/warn-once'
-import type { Client, ClientDirectory } from '../directories/client'
+import { newId } from '../../http/secret'
+import { warn } from '../../http/warn-once'
+import type { ClientDirectory } from '../directories/client'
 import { findClientRow } from '../directories/rows'
 import type { Keyring } from '../keys/keyring'
 import { type JwtKind, signedJwt } from '../keys/signed-jwt'
-import { ofUser } from '../records/owners'
-import type { Records } from '../records/records'
-import type { WebsiteSession } from '../records/website-sessions'
+import type { Grants } from '../records/grants'
 
 /** OpenID Connect Back-Channel Logout 1.0 §2.4. */
 const LOGOUT_TOKEN: JwtKind = { typ: 'logout+jwt', longest: 8_192 }
@@ -19,18 +17,10 @@ const LIFETIME_SEC = 120
 /** Waits before each try. */
 const TRIES_AFTER_MS = [0, 5_000, 30_000]
 const TIMEOUT_MS = 5_000
-/** Notices to one app: how many are sent at the same time, and how many wait. More are dropped, with a warning. */
-const [MOST_RUNNING, MOST_WAITING] = [4, 1_000]
-/** Logins of one user that are remembered, the latest first. */
-const MOST_LOGINS = 200
-
-/** A login of an app in a website session, as kept by user. */
-interface AppLogin {
-  readonly clientId: string
-  readonly sid: string
-  /** When the session ends at the latest, in milliseconds since 1970. */
-  readonly untilMs: number
-}
+/** `close()` gives up what is not sent then. */
+const CLOSE_MS = 10_000
+/** Notices to one app: how many are sent at the same time, and how many wait. */
+const [MOST_RUNNING, MOST_WAITING] = [4, 100_000]
 
 /** A notice to one app. `sid` is missing where all of the user's sessions ended. */
 interface Notice {
@@ -43,11 +33,14 @@ interface Notice {
 interface Line {
   running: number
   readonly waiting: Notice[]
+  /** How many could not be sent, and why the last one. */
+  lost: number
+  why: unknown
 }
 
 /**
  * Tells apps that a user has signed out (OpenID Connect Back-Channel Logout 1.0): those of the directory that have a
- * `backchannelLogoutUri`. A notice is sent after the browser's response, and tried three times.
+ * `backchannelLogoutUri` and a grant of the user. A notice is sent after the browser's response, and tried three times.
  */
 export class LogoutNotices {
   readonly #lines = new Map<string, Line>()
@@ -56,70 +49,64 @@ export class LogoutNotices {
   readonly #wake = new Set<() => void>()
   #isClosed = false
 
-  /** @param sessionMs longest lifetime of a website session */
   constructor(
     private readonly issuer: string,
     private readonly clients: ClientDirectory,
-    private readonly records: Records,
+    private readonly grants: Grants,
     private readonly keyring: Keyring,
     private readonly clock: Clock,
-    private readonly sessionMs: number,
   ) {}
 
-  /** Remembers the app's login in the session, if the app has a `backchannelLogoutUri`. */
-  async remember(
-    { clientId, backchannelLogoutUri }: Client,
-    { userId, sid, authTimeMs }: WebsiteSession,
-  ): Promise<void> {
-    if (backchannelLogoutUri === undefined) return
-    const login: AppLogin = { clientId, sid, untilMs: authTimeMs + this.sessionMs }
-    // Another process may write the list at the same moment. What it left out is added again.
-    for (let tries = 0; tries < 5; tries++) {
-      const logins = await this.loginsOf(userId)
-      if (logins.some((one) => one.clientId === clientId && one.sid === sid)) return
-      const kept = [login, ...logins].slice(0, MOST_LOGINS)
-      await this.records.set('logins', hashOf(userId), kept, this.sessionMs, ofUser(userId))
-    }
-  }
-
-  /** Tells the apps that have a login of the session; without `sid`, of any session of the user. Returns at once. */
+  /** Tells the apps that have a grant of the session; without `sid`, of any session of the user. Returns at once. */
   send(userId: string, sid?: string): void {
     this.track(this.findAndSend(userId, sid))
   }
 
-  /** Waits for the notices under way. Those that would be tried again are dropped. */
+  /** Sends the notices that wait, for 10 s at most. Those that would be tried again are given up. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const wake of this.#wake) wake()
-    await Promise.all(this.#under)
+    const sent = async () => {
+      while (this.#under.size > 0) await Promise.all(this.#under)
+    }
+    await within(CLOSE_MS, this.clock, sent).catch((err: unknown) => {
+      for (const [app, { running, waiting, lost }] of this.#lines) {
+        warnOfNotices(app, lost + running + waiting.splice(0).length, err)
+      }
+    })
   }
 
   private async findAndSend(userId: string, sid: string | undefined): Promise<void> {
     try {
-      const logins = (await this.loginsOf(userId)).filter((login) => sid === undefined || login.sid === sid)
-      for (const clientId of new Set(logins.map((login) => login.clientId))) this.enqueue({ clientId, userId, sid })
+      const grants = (await this.grants.of(userId)).filter((grant) => sid === undefined || grant.sid === sid)
+      for (const clientId of new Set(grants.map((grant) => grant.clientId))) this.enqueue({ clientId, userId, sid })
     } catch (err) {
-      warnOfNotice('any app', err)
+      warnOfNotices('any app', 1, err)
     }
   }
 
   private enqueue(notice: Notice): void {
-    const line = this.#lines.get(notice.clientId) ?? { running: 0, waiting: [] }
+    const line = this.#lines.get(notice.clientId) ?? { running: 0, waiting: [], lost: 0, why: undefined }
     this.#lines.set(notice.clientId, line)
-    if (line.waiting.length >= MOST_WAITING)
-      return warnOfNotice(shown(notice.clientId), new FetchProblem('too many wait'))
-    line.waiting.push(notice)
+    if (line.waiting.length >= MOST_WAITING) this.lose(line, new FetchProblem('too many wait'))
+    else line.waiting.push(notice)
     if (line.running < MOST_RUNNING) this.track(this.work(notice.clientId, line))
   }
 
   private async work(clientId: string, line: Line): Promise<void> {
     line.running++
-    for (let notice = line.waiting.shift(); notice; notice = line.waiting.shift()) await this.deliver(notice)
+    for (let notice = line.waiting.shift(); notice; notice = line.waiting.shift()) await this.deliver(notice, line)
     line.running--
-    if (line.running === 0) this.#lines.delete(clientId)
+    if (line.running > 0) return
+    this.#lines.delete(clientId)
+    if (line.lost > 0) warnOfNotices(clientId, line.lost, line.why)
   }
 
-  private async deliver(notice: Notice): Promise<void> {
+  private lose(line: Line, why: unknown): void {
+    Object.assign(line, { lost: line.lost + 1, why })
+  }
+
+  private async deliver(notice: Notice, line: Line): Promise<void> {
     let failure: unknown
     for (const waitMs of TRIES_AFTER_MS) {
       if (waitMs > 0 && !(await this.hasWaited(waitMs))) break
@@ -129,7 +116,7 @@ export class LogoutNotices {
         failure = err
       }
     }
-    warnOfNotice(shown(notice.clientId), failure)
+    this.lose(line, failure)
   }
 
   private async post({ clientId, userId, sid }: Notice): Promise<void> {
@@ -171,20 +158,15 @@ export class LogoutNotices {
     return !this.#isClosed
   }
 
-  private async loginsOf(userId: string): Promise<readonly AppLogin[]> {
-    const logins = (await this.records.get<readonly AppLogin[]>('logins', hashOf(userId))) ?? []
-    return logins.filter(({ untilMs }) => untilMs > this.clock.date())
-  }
-
   private track(work: Promise<void>): void {
     this.#under.add(work)
     void work.finally(() => this.#under.delete(work))
   }
 }
 
-function warnOfNotice(app: string, err: unknown): void {
+function warnOfNotices(app: string, count: number, err: unknown): void {
   const why = err instanceof Error ? err.message : 'it failed'
-  const message = `authorizationServer() could not tell ${app} that a user signed out: ${why}. Its session of the user goes on`
+  const message = `authorizationServer() could not tell ${shown(app)} of ${count} sign-outs: ${why}. Its sessions go on`
   const remedy = 'See that its backchannelLogoutUri can be reached from here, and answers 200 or 204'
-  warnOnce('TOLLGATE_LOGOUT', `${message}. ${remedy}`, `TOLLGATE_LOGOUT ${app}`)
+  warn('TOLLGATE_LOGOUT', `${message}. ${remedy}`)
 }

@@ -1,0 +1,63 @@
+import type { Clock } from '../../http/clock'
+import { hashOf } from '../../http/secret'
+import type { Authorization } from './authorizations'
+import { ofUser } from './owners'
+import type { Records } from './records'
+import type { RevocationRecords } from './revocation-records'
+
+/** A grant as it is listed, by user. */
+export interface ListedGrant {
+  readonly clientId: string
+  readonly grantId: string
+  /** The website session in which the user gave it. */
+  readonly sid?: string | undefined
+  /** Places of its records in the store: of the code, and of the refresh tokens. */
+  readonly places: readonly (readonly ['code' | 'refresh', string])[]
+  /** When it is listed no more unless it is used, in milliseconds since 1970. */
+  readonly untilMs: number
+}
+
+/** Grants of a user to one app, and to all apps. Beyond these, the one that was used longest ago ends. */
+const [MOST_OF_APP, MOST] = [32, 256]
+/** A grant that is used is listed anew at most this often, or twice in a lifetime. */
+const RENEWED_AFTER_MS = 24 * 60 * 60_000
+
+/** The grants of each user that may be good, the last one used first: their number is bounded, and their apps hear of a sign-out. */
+export class Grants {
+  /** @param lifetimeMs of a grant that is not used */
+  constructor(
+    private readonly records: Records,
+    private readonly revocations: RevocationRecords,
+    private readonly clock: Clock,
+    private readonly lifetimeMs: number,
+  ) {}
+
+  async of(userId: string): Promise<readonly ListedGrant[]> {
+    const grants = (await this.records.get<readonly ListedGrant[]>('grants', hashOf(userId))) ?? []
+    return grants.filter(({ untilMs }) => untilMs > this.clock.date())
+  }
+
+  /** Lists a grant as the last one used. */
+  async use({ userId, clientId, grantId, sid }: Authorization, places: ListedGrant['places'] = []): Promise<void> {
+    const untilMs = this.clock.date() + this.lifetimeMs
+    const isNew = (one: ListedGrant) => one.untilMs > untilMs - Math.min(RENEWED_AFTER_MS, this.lifetimeMs / 2)
+    // Another process may write the list at the same moment. What it left out is added again.
+    for (let tries = 0; tries < 5; tries++) {
+      const before = await this.of(userId)
+      const known = before.find((one) => one.grantId === grantId)
+      if (known && isNew(known)) return
+      const all = [{ clientId, grantId, sid, places, ...known, untilMs }, ...before.filter((one) => one !== known)]
+      const isOver = (one: ListedGrant) =>
+        all.filter((other) => other.clientId === one.clientId).indexOf(one) >= MOST_OF_APP
+      const kept = all.filter((one) => !isOver(one)).slice(0, MOST)
+      await this.records.set('grants', hashOf(userId), kept, this.lifetimeMs, ofUser(userId))
+      await Promise.all(all.filter((one) => !kept.includes(one)).map((one) => this.end(one)))
+    }
+  }
+
+  /** Ends a grant for which there is no room, and leaves no record of it once its access tokens have expired. */
+  private async end({ grantId, places }: ListedGrant): Promise<void> {
+    await this.revocations.revoke('grant', grantId, places.length > 0)
+    await Promise.all(places.map(([kind, id]) => this.records.claim(kind, id, 0)))
+  }
+}
