@@ -115,8 +115,9 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
     it('holds time for requests in flight, and gives it back', async (t) => {
       const { get, running } = await api(t, { windowMs: DAY, wait: false })
       const answers: number[] = []
-      const all = Array.from({ length: 30 }, () => get('/wait').then(({ status }) => answers.push(status)))
-      await until(() => running.length + answers.length, 30)
+      // No more than are needed: what runs for long on a busy machine uses up what it is given back.
+      const all = Array.from({ length: 8 }, () => get('/wait').then(({ status }) => answers.push(status)))
+      await until(() => running.length + answers.length, 8)
       assert.equal(running.length, 3, 'three seconds each, of ten')
       running.splice(0).forEach((end) => end())
       await Promise.all(all)
@@ -195,11 +196,11 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       const apis = await processes(t, 2, { wait: false })
       const running = () => apis.flatMap((each) => each.running)
       const statuses: number[] = []
-      const asked = Array.from({ length: 40 }, async (_, i) => {
+      const asked = Array.from({ length: 8 }, async (_, i) => {
         statuses.push((await (apis[i % 2] as Api).get('/wait')).status)
       })
-      await until(() => running().length + statuses.length, 40)
-      assertIs(running().length, between(1, 3), `${running().length} of three seconds each, of ten`)
+      await until(() => running().length + statuses.length, 8)
+      assertIs(running().length, between(1, 3), 'of three seconds each, of ten')
       assert.ok(statuses.every((status) => status === 429))
       for (const end of running()) end()
       await Promise.all(asked)
