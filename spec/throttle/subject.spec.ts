@@ -71,7 +71,7 @@ describe('who pays', () => {
   })
 
   it('is the address for bad tokens, where a throttle by address stands before the bearer', async () => {
-    const byAddress = throttle({ ...LIMIT, limitMs: 30, name: 'address', subject: (req) => req.ip ?? '' })
+    const byAddress = throttle({ ...LIMIT, limitMs: 31, name: 'address', subject: (req) => req.ip ?? '' })
     const working: RequestHandler = (_req, _res, next) => next(void clock.advance(10))
     const get = await asking(byAddress, working, bearer())
     const statuses = []
