@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Clock } from '../http/clock'
+import { hasLeft } from '../http/measure/client-gone'
 import { warnOnce } from '../http/warn-once'
 import { type Overview, snapshot } from './snapshot'
 import { type View, viewOf } from './view'
@@ -37,6 +38,7 @@ export class Viewers {
 
   /** Keeps the response open and writes to it what there is to see. */
   add(req: Request, res: Response): void {
+    if (hasLeft(res)) return // while the guard decided: there is no 'close' any more to give the place back
     if (this.#viewers.size >= MOST_VIEWERS) return void res.status(503).set('Retry-After', '30').end()
     const view = viewOf(req.originalUrl, this.#hashOf)
     this.#viewers.set(res, view)
