@@ -40,7 +40,7 @@ export class OAuthError extends Error {
   constructor(
     readonly code: OAuthErrorCode,
     message: string,
-    readonly status: 400 | 401 | 403 | 405 | 413 | 429 | 503 = 400,
+    readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 429 | 503 = 400,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {
     super(message)

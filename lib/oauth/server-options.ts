@@ -188,7 +188,7 @@ export type RegistrationGrant = Partial<
 export interface RegistrationOptions {
   /**
    * Decides about each registration and says what the app may ask for; `false` refuses. This function also checks an
-   * initial access token (RFC 7591 §3).
+   * initial access token (RFC 7591 §3). For an app with a metadata document it is asked at each request that names the app.
    *
    * @example accept: ({ redirect_uris }) => redirect_uris.every(isLoopback) && { scopes: ['tree.read'] }
    */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { type AuthorizationServerOptions, type RegistrationOptions, clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { type RunningServer, VERIFIER, askToken, json, post, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
-import { assertIs, below } from '../support/until'
+import { assertIs, below, until } from '../support/until'
 
 const REDIRECT = 'http://localhost:3334/callback'
 const METADATA = {
@@ -212,7 +214,7 @@ describe('dynamic registration', () => {
     clock.advance(3_000_000)
     assert.deepEqual([await isKept(used), await isKept(unused)], [true, false], 'asking and reading keep no app')
 
-    // Replacing one that is not used counts as another registration: it begins its time anew.
+    // Replacing one counts as another registration: it begins its time anew.
     const app = await named('replaced')
     const replace = async ({ client_id: clientId, ...more }: Record<string, unknown>) => {
       const body = { ...METADATA, client_id: clientId }
@@ -222,24 +224,55 @@ describe('dynamic registration', () => {
       [await replace(app), await replace(app), await replace(app), await replace(app)],
       [200, 200, 200, 429],
     )
-    assert.equal(await replace(used), 200)
   })
 
-  it('the same public app again is the same client: no new record, no limit, and nobody may change it', async () => {
-    const running = await started({ perAddress: 2 })
-    const again = async (more: object = {}) => json(await register(running, { ...METADATA, ...more }))
-    const first = await again()
-    for (let i = 0; i < 5; i++) {
-      const same = await again()
-      assert.equal(same.client_id, first.client_id)
-      assert.equal(same.registration_access_token, undefined)
+  it('the same metadata again are another registration, of whoever registers, and count', async () => {
+    const running = await started({ perAddress: 3 })
+    const [first, other] = [
+      await json(await register(running, METADATA)),
+      await json(await register(running, METADATA)),
+    ]
+    assert.notEqual(other.client_id, first.client_id)
+    for (const { registration_client_uri: uri, registration_access_token: token } of [first, other]) {
+      assert.equal((await send(uri as string, undefined, token, 'GET')).status, 200)
     }
-    const own = await send(first.registration_client_uri as string, undefined, first.registration_access_token, 'GET')
-    assert.equal(own.status, 401)
-    assert.notEqual((await again({ redirect_uris: [REDIRECT, 'https://b.test/'] })).client_id, first.client_id)
-    assert.equal((await again({ scope: 'openid' })).error, 'temporarily_unavailable', 'another scope is another app')
-    const secret = { token_endpoint_auth_method: 'client_secret_basic' }
-    assert.equal((await again(secret)).error, 'temporarily_unavailable', 'a secret is issued once')
+    await register(running, METADATA)
+    assert.equal((await json(await register(running, METADATA))).error, 'temporarily_unavailable')
+  })
+
+  it('a change whose body is held back is that of nothing that was changed or deleted meanwhile', async () => {
+    for (const meanwhile of ['PUT', 'DELETE']) {
+      const running = await started({ perAddress: 9 })
+      const {
+        client_id,
+        registration_client_uri,
+        registration_access_token: token,
+      } = await json(await register(running, METADATA))
+      const uri = registration_client_uri as string
+      const body = JSON.stringify({ ...METADATA, client_id, client_name: 'Late' })
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${String(token)}` }
+      const put = httpRequest(uri, { method: 'PUT', headers: { ...headers, 'content-length': body.length } })
+      put.write(body.slice(0, 5))
+      const now = await send(uri, { ...METADATA, client_id, client_name: 'Now' }, token, meanwhile)
+      assert.equal(now.status, meanwhile === 'PUT' ? 200 : 204)
+      put.end(body.slice(5))
+      const [late] = (await once(put, 'response')) as [IncomingMessage]
+      assert.equal(late.resume().statusCode, meanwhile === 'PUT' ? 200 : 401, 'it reads what is there, after its body')
+    }
+  })
+
+  it('of two changes at once, one is told to read again', async () => {
+    let asked = 0
+    const accept = async () => (asked++, await until(() => asked === 1 || asked === 4, true), {}) // all have read by then
+    const running = await started({ perAddress: 9, accept })
+    const {
+      client_id,
+      registration_client_uri: uri,
+      registration_access_token: token,
+    } = await json(await register(running, METADATA))
+    const change = (client_name: string) => send(uri as string, { ...METADATA, client_id, client_name }, token, 'PUT')
+    const statuses = await Promise.all(['One', 'Two', 'Three'].map(async (name) => (await change(name)).status))
+    assert.deepEqual(statuses.sort(), [200, 409, 409])
   })
 
   it('RFC 7592 §2: its own token reads, replaces and deletes a registration, and no other token does', async () => {

@@ -31,15 +31,20 @@ export class ClientDocuments {
    */
   async find(clientId: string, req: Request): Promise<StrangerClient | undefined> {
     if (!isDocumentUrl(clientId)) return undefined
-    return this.documents.find('app', clientId, req, async (body) => {
-      if (body.client_id !== clientId) throw new FetchProblem(`the client_id in ${clientId} is another`)
+    const usable = async <T>(read: () => T | Promise<T>) => {
       try {
-        return await strangerClient(this.registration, this.identity, clientId, this.metadataOf(clientId, body), req)
+        return await read()
       } catch (err) {
         if (!(err instanceof OAuthError)) throw err
         throw new OAuthError('invalid_client', 'The metadata document of this app cannot be used.').because(err.message)
       }
+    }
+    const metadata = await this.documents.find('app', clientId, req, (body) => {
+      if (body.client_id !== clientId) throw new FetchProblem(`the client_id in ${clientId} is another`)
+      return usable(() => this.metadataOf(clientId, body))
     })
+    // For each request: what `accept` says of one must count for no other.
+    return usable(() => strangerClient(this.registration, this.identity, clientId, metadata, req))
   }
 
   /**

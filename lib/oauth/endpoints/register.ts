@@ -3,6 +3,7 @@ import { findToken, isToken } from '../../bearer/credentials/credentials'
 import { refuse } from '../../bearer/refusal/refusal'
 import { hashOf, newId, newSecret, sameSecret } from '../../http/secret'
 import { strangerClient } from '../clients/stranger-client'
+import { OAuthError } from '../oauth-error'
 import { type ClientMetadata, invalidMetadata, readClientMetadata } from '../parameters/client-metadata'
 import { jsonOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
@@ -43,11 +44,6 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
       tokenHash: hashOf(token),
       issuedAtSec: Math.floor(clock.date() / 1_000),
     }
-    const same = await clients.findSame(fresh)
-    if (same) {
-      await clients.share(same)
-      return sendJson(res, 201, describe(same, undefined))
-    }
     await limitRegistrations(req)
     await clients.save(fresh)
     sendJson(res, 201, { ...describe(fresh, token), ...(hasSecret && { client_secret: secret }) })
@@ -59,9 +55,9 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   }
 
   async function replace(req: Request, res: Response): Promise<void> {
+    const body = await jsonOf(req) // first: a sender may hold it back for as long as it likes
     const { registered: before, token } = await ownRegistration(req)
     const { clientId, secretHash } = before.client
-    const body = await jsonOf(req)
     if (body.client_id !== clientId) throw invalidMetadata('The client_id is another.')
     const { client_secret: secret } = body
     // RFC 7592 §2.2: a secret that is sent must be the one that was issued.
@@ -73,8 +69,8 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
       throw invalidMetadata('The token_endpoint_auth_method cannot change: register anew.')
     }
     const registered = { ...before, metadata, client: await clientOf(req, clientId, metadata, known[0]) }
-    if (!before.isUsed) await limitRegistrations(req) // else repeated updates would keep an unused app forever
-    await clients.save(registered)
+    await limitRegistrations(req) // else updates would keep an unused app forever
+    if (!(await clients.replace(before, registered))) throw changedMeanwhile()
     sendJson(res, 200, describe(registered, token))
   }
 
@@ -90,9 +86,8 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
     if ('refused' in found) throw accessRefused(issuer, found)
     if (!isToken(found.token)) throw accessRefused(issuer, refuse('malformed_credentials'))
     const registered = await clients.find(String(req.params.clientId))
-    const { tokenHash } = registered ?? {}
-    const isOwn = tokenHash !== undefined && sameSecret(hashOf(found.token), tokenHash)
-    if (registered && isOwn) return { registered, token: found.token }
+    const isOwn = registered && sameSecret(hashOf(found.token), registered.tokenHash)
+    if (isOwn) return { registered, token: found.token }
     throw accessRefused(issuer, refuse('signature'))
   }
 
@@ -111,10 +106,8 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   /**
    * What the server registered (RFC 7591 §3.2.1, RFC 7592 §3). The secret is only in the first response: the server keeps
    * its hash.
-   *
-   * @param token undefined: others use the same registration, and nobody changes it
    */
-  function describe({ client, metadata, issuedAtSec }: RegisteredClient, token: string | undefined) {
+  function describe({ client, metadata, issuedAtSec }: RegisteredClient, token: string) {
     const { scope, ...others } = metadata
     const known = { ...client, grants: client.grants ?? [], isStranger: true }
     const scopes = scope && grantableScope(scope.split(' '), parts, known)
@@ -124,10 +117,12 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
       ...others,
       ...(scopes && { scope: scopes.join(' ') }),
       ...(client.secretHash !== undefined && { client_secret_expires_at: 0 }),
-      ...(token !== undefined && {
-        registration_client_uri: `${issuer}/register/${client.clientId}`,
-        registration_access_token: token,
-      }),
+      registration_client_uri: `${issuer}/register/${client.clientId}`,
+      registration_access_token: token,
     }
   }
+}
+
+function changedMeanwhile(): OAuthError {
+  return new OAuthError('invalid_request', 'The registration was changed meanwhile. Read it, and try again.', 409)
 }

@@ -1,5 +1,4 @@
 import { narrowJson } from '../../http/json'
-import { hashOf } from '../../http/secret'
 import type { StrangerClient } from '../directories/client'
 import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import { OAuthError } from '../oauth-error'
@@ -13,16 +12,13 @@ export interface RegisteredClient {
   readonly owner: Owner
   /** As registered. */
   readonly metadata: ClientMetadata
-  /**
-   * The SHA-256 of its registration access token (RFC 7592 §3). Undefined once the same app was registered again: nobody
-   * may change what others use.
-   */
-  readonly tokenHash?: string
+  /** The SHA-256 of its registration access token (RFC 7592 §3). */
+  readonly tokenHash: string
   readonly issuedAtSec: number
-  /** Whether a user has signed in to it. */
-  readonly isUsed?: boolean | undefined
 }
 
+/** A change that has not been written after this long has failed. */
+const WRITE_MS = 10_000
 /** Bytes of a registration as it is kept. */
 const LONGEST_REGISTRATION = 8_192
 
@@ -56,16 +52,24 @@ export class RegisteredClients {
 
   /** @throws {OAuthError} invalid_client_metadata if it is longer than 8 KiB */
   async save(registered: RegisteredClient): Promise<void> {
+    refuseLong(registered)
     const { client, owner } = registered
-    const kept = keptOf(registered)
-    if (narrowJson(kept).length > LONGEST_REGISTRATION) {
-      const message = `The registration is longer than ${LONGEST_REGISTRATION} bytes.`
-      throw new OAuthError('invalid_client_metadata', message)
-    }
-    await this.records.set('client', client.clientId, kept, this.lifetimeMs, owner)
-    if (client.secretHash === undefined) {
-      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs, owner)
-    }
+    await this.records.set('client', client.clientId, keptOf(registered), this.lifetimeMs, owner)
+  }
+
+  /**
+   * Replaces a registration, unless it was changed or deleted since `before` was read. Tells whether it did.
+   *
+   * @throws {OAuthError} invalid_client_metadata if it is longer than 8 KiB
+   */
+  async replace(before: RegisteredClient, after: RegisteredClient): Promise<boolean> {
+    refuseLong(after)
+    // One claim of what is written is the first, in whatever process; the new registration can be claimed again.
+    const claim = await this.records.claim<Kept>('client', before.client.clientId, this.lifetimeMs)
+    const isWritten = claim && !claim.first && claim.agoMs < WRITE_MS
+    if (!claim || isWritten || narrowJson(claim.value.metadata) !== narrowJson(before.metadata)) return false
+    await this.save(after)
+    return true
   }
 
   async find(clientId: string): Promise<RegisteredClient | undefined> {
@@ -74,28 +78,20 @@ export class RegisteredClients {
     return kept && registeredOf(kept)
   }
 
-  /** The registration of the same public app, with the same rights. A secret is issued once, so others have none. */
-  async findSame(registered: RegisteredClient): Promise<RegisteredClient | undefined> {
-    if (registered.client.secretHash !== undefined) return undefined
-    const found = await this.find((await this.records.get<string>('client', sameAs(registered))) ?? '')
-    return found && sameAs(found) === sameAs(registered) ? found : undefined
-  }
-
-  /** Lets others use the registration: from now on nobody may change it. */
-  share({ tokenHash: _tokenHash, ...registered }: RegisteredClient): Promise<void> {
-    return this.save(registered)
-  }
-
   /** Makes the registration last: the app gets tokens of a user. Does nothing for an app of the directory. */
   async renew(clientId: string): Promise<void> {
     if (!RegisteredClients.isRegistered(clientId)) return
-    const kept = await this.records.get<Kept>('client', clientId, this.lifetimeMs)
-    if (kept && !kept.isUsed) await this.save({ ...registeredOf(kept), isUsed: true })
+    await this.records.get('client', clientId, this.lifetimeMs)
   }
 
   async remove(clientId: string): Promise<void> {
     await this.records.claim('client', clientId, 0)
   }
+}
+
+function refuseLong(registered: RegisteredClient): void {
+  if (narrowJson(keptOf(registered)).length <= LONGEST_REGISTRATION) return
+  throw new OAuthError('invalid_client_metadata', `The registration is longer than ${LONGEST_REGISTRATION} bytes.`)
 }
 
 function keptOf({ client, ...registered }: RegisteredClient): Kept {
@@ -124,8 +120,4 @@ function registeredOf({ client, metadata, ...kept }: Kept): RegisteredClient {
   } = metadata
   const said = { publicKeys: jwks?.keys, jwksUri, defaultScope: defaultScopeOf(metadata, client.scopes) }
   return { ...kept, metadata, client: { ...client, name, redirectUris, postLogoutRedirectUris, ...said } }
-}
-
-function sameAs({ client, metadata }: RegisteredClient): string {
-  return hashOf(JSON.stringify([{ ...withoutMetadata(client), clientId: '' }, metadata]))
 }
