@@ -94,6 +94,10 @@ export default tseslint.config(
           ["ThrowStatement > NewExpression[callee.name='Error']", 'lib/http/help.ts makes errors of misuse'],
           ["CallExpression[callee.property.name='emitWarning']", 'lib/http/warn-once.ts emits warnings'],
         ].map(([selector, who]) => ({ selector, message: `${who}, with a code and the address of its heading.` })),
+        ...[
+          "NewExpression[callee.name='URL']",
+          "MemberExpression[object.name='URL'][property.name=/^(parse|canParse)$/]",
+        ].map((selector) => ({ selector, message: 'lib/http/url.ts parses URLs: it looks at the length first.' })),
         {
           selector: 'ObjectExpression > SpreadElement > ObjectExpression.argument',
           message: 'Write the properties without the spread: prettier breaks the lines.',

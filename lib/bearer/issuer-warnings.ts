@@ -6,6 +6,7 @@ import { warn } from '../http/warn-once'
 import { tenantIn } from './claims/tenants'
 import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
 import { SessionProblem } from './session/session'
+import { isUrl, knownUrl } from '../http/url'
 
 /** Shortest interval between warnings of one cause. */
 const EVERY_MS = 60_000
@@ -95,7 +96,8 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     const patterns = [expected].flat().filter((one) => typeof one === 'string')
     const [tenant] = patterns.flatMap((pattern) => tenantIn(pattern, String(received)) ?? [])
     const inner = patterns.find((pattern) => isSamePath(pattern, received))
-    const keys = inner === undefined ? '' : `, and jwksUri if this machine reaches its keys at ${new URL(inner).origin}`
+    const keys =
+      inner === undefined ? '' : `, and jwksUri if this machine reaches its keys at ${knownUrl(inner).origin}`
     const remedy = tenant === undefined ? `write issuer: ${shown(received)}${keys}` : `add ${shown(tenant)} to tenants`
     return `${refusedOf(received)}, since ${shown(expected)} is trusted. If its tokens should be let in: ${slash}${remedy}`
   },
@@ -144,8 +146,8 @@ function isName(received: unknown): boolean {
 
 /** Whether two issuers differ by their host alone: it has one name for browsers, and one inside a network. */
 function isSamePath(pattern: string, received: unknown): boolean {
-  if (!URL.canParse(pattern) || !URL.canParse(String(received))) return false
-  const [ours, theirs] = [new URL(pattern), new URL(String(received))]
+  if (!isUrl(pattern) || !isUrl(String(received))) return false
+  const [ours, theirs] = [knownUrl(pattern), knownUrl(String(received))]
   return ours.pathname.length > 1 && ours.pathname === theirs.pathname && ours.host !== theirs.host
 }
 

@@ -16,6 +16,7 @@ import {
 import { shown } from '../http/options'
 import { allowHttpHint, isSecureUrl } from '../http/fetch/secure-url'
 import { isScope } from './session/scope'
+import { knownUrl } from '../http/url'
 
 /** Options of {@link protectedResource}. */
 export interface ProtectedResourceOptions {
@@ -126,7 +127,7 @@ export function protectedResource(options: ProtectedResourceOptions): ExpressRou
     throw optionError(`${option} must have https URLs; received ${shown(value)}${allowHttpHint([value].flat()[0])}`)
   }
 
-  const { origin, pathname, search } = new URL(resource)
+  const { origin, pathname, search } = knownUrl(resource)
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname)
   const paths = [path, path.replace(/\/$/, '')] // clients of MCP ask without the slash at the end
   const named = Object.entries(OPTIONS).map(([member, option]) => [member, values[option as keyof typeof values]])

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import { readCookie } from '../http/request/read-cookie'
 import { newSecret, sameSecret } from '../http/secret'
+import { isUrl, knownUrl } from '../http/url'
 
 const COOKIE = 'tollgate-dashboard'
 
@@ -26,8 +27,8 @@ function isSameOrigin(req: Request): boolean {
   if (site !== undefined && site !== 'same-origin') return false
   if (site !== undefined) return true // by the browser's word alone: a proxy may have changed Host
   const origin = req.get('Origin')
-  if (origin === undefined || !URL.canParse(origin)) return false
-  return [req.get('Host'), publicHost(req)].some((host) => isHostOf(host, new URL(origin)))
+  if (origin === undefined || !isUrl(origin)) return false
+  return [req.get('Host'), publicHost(req)].some((host) => isHostOf(host, knownUrl(origin)))
 }
 
 /** The host that the browser asked for, where a trusted proxy says so: `req.host` of Express 5, which 4 has without its port. */
@@ -39,5 +40,5 @@ function publicHost(req: Request): string | undefined {
 /** Browsers leave out the usual port of the scheme; proxies may name it. */
 function isHostOf(host: string | undefined, { protocol, origin }: URL): boolean {
   const url = `${protocol}//${host}`
-  return host !== undefined && URL.canParse(url) && new URL(url).origin === origin
+  return host !== undefined && isUrl(url) && knownUrl(url).origin === origin
 }

@@ -208,7 +208,7 @@ function guardedLabelOf(label: (subject: string) => string | undefined): (subjec
 
 /** How many hours back the advisor is to look. */
 function hoursIn(url: string): number {
-  const asked = Number(new URL(url, 'http://localhost').searchParams.get('hours'))
+  const asked = Number(new URLSearchParams(url.split('?', 2)[1]).get('hours'))
   return asked === 24 || asked === HOURS_KEPT ? asked : 1
 }
 

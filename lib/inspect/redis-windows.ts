@@ -11,6 +11,7 @@ import { FIRST_TAG, LIVING_MS, ONLY_TAG, livingKey, windowKey, windowKeyPattern 
 import { parseRefusals } from '../throttle/redis/refusals-record'
 import { parseUsageKey, usageKeyPattern } from '../throttle/redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
+import { knownUrl } from '../http/url'
 
 /** Windows that a look at the top spenders of a server brings, at most. */
 const TOP = 1_000
@@ -73,7 +74,7 @@ export interface TopSpenders {
  * @throws {Error} where it does not answer or refuses; its message names host and port, never a password
  */
 export async function redisWindows(to: RedisClient | string, prefix: string): Promise<RedisWindows> {
-  const server = typeof to === 'string' ? new URL(to).host : serverOf(to as unknown as NativeRedis)
+  const server = typeof to === 'string' ? knownUrl(to).host : serverOf(to as unknown as NativeRedis)
   let why: Error | undefined
   const heard = (err: Error) => (why = err)
   const said = (err: unknown) => {

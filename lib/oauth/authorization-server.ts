@@ -24,6 +24,7 @@ import type { AuthorizationServerOptions } from './server-options'
 import { type ServerSettings, serverSettings } from './server-settings'
 import type { OAuthStore } from './stores/store'
 import type { AccessTokenClaims } from './tokens/access-tokens'
+import { knownUrl } from '../http/url'
 
 /** The server's router, with middleware and functions for the rest of the app. */
 export interface AuthorizationServer extends ExpressRouter {
@@ -193,7 +194,7 @@ async function websiteSession({ end, sessionOf, users }: SharedParts, req: Reque
 
 /** Warns, at the first request, if the server is not mounted at the path of its issuer. */
 function mountCheck(issuer: string): RequestHandler {
-  const path = new URL(issuer).pathname.replace(/\/$/, '')
+  const path = knownUrl(issuer).pathname.replace(/\/$/, '')
   let isChecked = false
   return function mountCheck(req, _res, next) {
     if (!isChecked && req.baseUrl.toLowerCase() !== path.toLowerCase()) {
@@ -215,7 +216,7 @@ function wellKnown(
   handler: (pick: (server: ReturnType<typeof inDialect>) => Endpoint) => RequestHandler,
 ): RequestHandler {
   const router = Router()
-  const path = new URL(issuer).pathname.replace(/\/$/, '')
+  const path = knownUrl(issuer).pathname.replace(/\/$/, '')
   for (const [at, name] of ['openid-configuration', 'oauth-authorization-server'].entries()) {
     const place = `/.well-known/${name}`
     const discovery = handler((server) => server.discovery[at] as Endpoint)

@@ -32,6 +32,7 @@ import type { ServerSettings } from './server-settings'
 import { AccessTokens, OWN_CLAIMS } from './tokens/access-tokens'
 import { IdTokens } from './tokens/id-tokens'
 import { LogoutNotices } from './tokens/logout-notices'
+import { knownUrl } from '../http/url'
 
 /** What a function uses of the server's parts: its signature names them. */
 export type Uses<Name extends keyof Parts> = Pick<Parts, Name>
@@ -68,7 +69,7 @@ export function sharedParts(settings: ServerSettings) {
   const consents = new Consents(records, revocations, clock)
   const grants = new Grants(records, revocations, clock, grantMs)
   const notices = new LogoutNotices(issuer, settings.clients, grants, keyring, clock)
-  const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: new URL(issuer).origin }
+  const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: knownUrl(issuer).origin }
   return {
     issuer,
     clock,
@@ -124,7 +125,7 @@ export function dialectParts(settings: ServerSettings, shared: SharedParts, dial
     isRealmNeeded: !isStandard,
     isScopeNeeded: isStandard,
     tokenType: tokenType ?? (isStandard ? 'Bearer' : 'family_search'),
-    pages: new PageRenderer(pageSettings(pages, new URL(issuer).host, dialect)),
+    pages: new PageRenderer(pageSettings(pages, knownUrl(issuer).host, dialect)),
     authentication: new ClientAuthentication(issuer, clients, records, clock),
     idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, shared.keyring, identity, clock),
     apiScopes: settings.clients.scopes ?? [],

@@ -42,6 +42,7 @@ import type {
 } from './server-options'
 import { memoryOAuthStore } from './stores/memory-store'
 import type { OAuthStore } from './stores/store'
+import { isUrl, knownUrl, urlOf } from '../http/url'
 
 const DAY_SEC = 86_400
 
@@ -174,7 +175,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     accessTokenClaims: values.accessTokenClaims && timely('accessTokenClaims()', values.accessTokenClaims),
     store,
     onError: values.onError ?? logError,
-    log: guardedLog(log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
+    log: guardedLog(log ?? (knownUrl(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
     accessTokens: { ...accessTokens, lifetimeSec, audience: [audience].flat() },
     dpop: readOptions('dpop', values.dpop, DPOP),
     refreshTokens: {
@@ -225,7 +226,7 @@ function timelyCalls(timeoutMs: number, clock: Clock) {
 }
 
 function checkIssuer(issuer: unknown, allowHttp: boolean): void {
-  const url = typeof issuer === 'string' && URL.canParse(issuer) ? new URL(issuer) : undefined
+  const url = urlOf(issuer)
   const canonical = `${url?.origin}${url?.pathname === '/' ? '' : url?.pathname}`
   const isHttp = url?.protocol === 'http:'
   const isInner = isHttp && isInnerHost(url.hostname)
@@ -252,14 +253,14 @@ const ENDPOINT =
 /** The page must be on the issuer's host, which the browser's cookie goes to. */
 function checkLogin(login: unknown, issuer: string): void {
   const isOnHost = (url: unknown) => {
-    if (typeof url !== 'string' || !(url.startsWith('/') ? URL.canParse(url, issuer) : URL.canParse(url))) return false
-    const { protocol, host } = new URL(url, issuer)
-    return /^https?:$/.test(protocol) && host === new URL(issuer).host
+    if (typeof url !== 'string' || !(url.startsWith('/') ? isUrl(url, issuer) : isUrl(url))) return false
+    const { protocol, host } = knownUrl(url, issuer)
+    return /^https?:$/.test(protocol) && host === knownUrl(issuer).host
   }
   const url = option<string>("a path that begins with /, or a URL on the issuer's host", (value) => isOnHost(value))
   const given = readOptions('login', login, { url })
-  const path = typeof given.url === 'string' ? new URL(given.url, issuer).pathname : ''
-  const base = new URL(issuer).pathname.replace(/\/$/, '')
+  const path = typeof given.url === 'string' ? knownUrl(given.url, issuer).pathname : ''
+  const base = knownUrl(issuer).pathname.replace(/\/$/, '')
   if (path.startsWith(`${base}/`) && ENDPOINT.test(path.slice(base.length))) {
     throw optionError(
       `login.url must not be the path of an endpoint of the server, such as /token; received ${shown(given.url)}. Write ` +

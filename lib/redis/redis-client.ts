@@ -1,5 +1,6 @@
 import { storeError } from '../http/help'
 import { shownNames } from '../http/options'
+import { isUrl, knownUrl } from '../http/url'
 
 /** The parts of an app's client that the package uses: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
@@ -64,10 +65,10 @@ export function otherClient(to: unknown): string | undefined {
 }
 
 function checkUrl(factory: string, url: string): void {
-  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+  if (!/^rediss?:\/\//.test(url) || !isUrl(url)) {
     throw storeError(`${factory} takes an ioredis client or a redis:// URL; received ${otherText(url)}`)
   }
-  const { pathname } = new URL(url)
+  const { pathname } = knownUrl(url)
   if (/^\/?$|^\/\d{1,9}$/.test(pathname)) return
   throw storeError(
     `${factory}: a URL ends in the number of a database, as in redis://host:6379/1; received another path`,

@@ -3,6 +3,7 @@ import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import { optionError } from '../http/help'
 import { shown } from '../http/options'
 import { presetOf } from '../providers/provider'
+import { knownUrl } from '../http/url'
 
 /** Whom a token is for: a user of an app, or the app itself. */
 export interface Holder {
@@ -42,7 +43,7 @@ const CLAIMS: { readonly [preset: string]: ClaimsOf } = {
     const isOld = issuer.startsWith('https://sts.windows.net/')
     const common = {
       [isOld ? 'appid' : 'azp']: app,
-      tid: new URL(issuer).pathname.split('/')[1],
+      tid: knownUrl(issuer).pathname.split('/')[1],
       ver: isOld ? '1.0' : '2.0',
     }
     if (!isMachine) return { ...common, oid: who, sub: `${who} in ${app}`, scp: scope ?? 'access_as_user' }

@@ -9,6 +9,7 @@ import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
 import { type SubjectDigest, keyedDigest } from '../throttle/budget/subjects'
 import { found } from './view'
+import { isUrl } from '../http/url'
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- the package's own file, beside dist and lib
 const { version } = require('../../package.json') as { version: string }
@@ -168,8 +169,7 @@ function asked(args: readonly string[], env: NodeJS.ProcessEnv) {
   if (command !== 'top' && command !== 'advise')
     throw new UsageError(`the commands are top and advise; received "${command}"`)
   if (url === '') throw new UsageError('which Redis? Give --redis with a redis:// URL, or set REDIS_URL')
-  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url))
-    throw new UsageError('--redis must be a redis:// or rediss:// URL')
+  if (!/^rediss?:\/\//.test(url) || !isUrl(url)) throw new UsageError('--redis must be a redis:// or rediss:// URL')
   if (!(everySec >= 1 && everySec <= 3_600)) throw new UsageError(`--every must be 1 to 3600; received "${every}"`)
   if (!Number.isInteger(hourCount) || hourCount < 1 || hourCount > HOURS_KEPT)
     throw new UsageError(`--hours must be 1 to ${HOURS_KEPT}; received "${hours}"`)

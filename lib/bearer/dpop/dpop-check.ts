@@ -14,6 +14,7 @@ import { Nonces } from './nonces'
 import { type Proof, readProof } from './proof'
 import type { RedisProofs } from './redis-proofs'
 import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
+import { isUrl, knownUrl } from '../../http/url'
 
 /** Options for tokens bound to a key (RFC 9449). */
 export interface DpopOptions {
@@ -163,13 +164,13 @@ function origins(given: unknown, warnings: boolean): (request: RequestView) => s
   }
   return typeof given === 'string'
     ? () => given
-    : ({ origin }) => list.find((base) => URL.canParse(origin) && new URL(base).origin === new URL(origin).origin)
+    : ({ origin }) => list.find((base) => isUrl(origin) && knownUrl(base).origin === knownUrl(origin).origin)
 }
 
 /** Whether a value is an origin, with or without a path. */
 function isBase(value: unknown): value is string {
   if (!isSecureUrl(value, true)) return false
-  const { origin, pathname } = new URL(value)
+  const { origin, pathname } = knownUrl(value)
   return value === origin || (value === origin + pathname && !pathname.endsWith('/'))
 }
 

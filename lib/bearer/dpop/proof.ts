@@ -7,6 +7,7 @@ import { isSignedWith } from '../keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk } from '../keys/verify-key'
 import { hasDotSegments } from '../../http/request/dot-segments'
 import { thumbprint } from './thumbprint'
+import { urlOf } from '../../http/url'
 
 /** Request that a proof must match. */
 export interface ProofFor {
@@ -65,16 +66,20 @@ function keyOf({ algorithm: alg, header }: Jws): VerifyKey | undefined {
 
 /** Compares URIs after normalisation, without query and fragment (RFC 9449 §4.3). */
 function isSameUri(htu: unknown, uri: string): boolean {
-  if (typeof htu !== 'string' || !URL.canParse(htu) || !URL.canParse(uri)) return false
+  if (typeof htu !== 'string') return false
+  const [theirText, ourText] = [withoutQuery(htu), withoutQuery(uri)]
+  const [theirs, ours] = [urlOf(theirText), urlOf(ourText)]
   // URL resolves dot segments, and Express does not: /a/../x is not /x.
-  if (hasDotSegments(uri.split(/[?#]/, 1)[0] as string) || hasDotSegments(htu.split(/[?#]/, 1)[0] as string))
-    return false
-  const [theirs, ours] = [new URL(htu), new URL(uri)]
+  if (!theirs || !ours || hasDotSegments(theirText) || hasDotSegments(ourText)) return false
   return (
     theirs.origin === ours.origin &&
     theirs.origin !== 'null' &&
     normalized(theirs.pathname) === normalized(ours.pathname)
   )
+}
+
+function withoutQuery(uri: string): string {
+  return uri.split(/[?#]/, 1)[0] as string
 }
 
 /** Normalises percent-encoding: capital letters, and unreserved characters unencoded (RFC 3986 §6.2.2). */

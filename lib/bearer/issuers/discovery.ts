@@ -6,6 +6,7 @@ import type { KeySource } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/fetch/secure-url'
+import { isUrl, knownUrl } from '../../http/url'
 
 /** Members of an issuer's metadata that the check of its tokens needs. */
 export interface IssuerMetadata {
@@ -79,7 +80,7 @@ export async function discover(
 
 /** Addresses of the metadata, without duplicates: for an issuer without a path there are two. */
 function addressesOf(base: string): ReadonlySet<string> {
-  const { origin, pathname } = new URL(base)
+  const { origin, pathname } = knownUrl(base)
   const path = pathname.replace(/\/$/, '')
   const [openid, oauth] = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
   return new Set([base + openid, origin + oauth + path, origin + openid + path, base + oauth])
@@ -106,9 +107,9 @@ function remedyForOther(other: string, jwksUri: unknown, url: string): string {
     )
   }
   if (!isSecureUrl(jwksUri, true)) return 'set issuer to the name that its metadata say'
-  const { origin, pathname, search } = new URL(jwksUri)
-  const isOutside = URL.canParse(other) && origin === new URL(other).origin
-  const reached = isOutside ? new URL(url).origin + pathname + search : jwksUri
+  const { origin, pathname, search } = knownUrl(jwksUri)
+  const isOutside = isUrl(other) && origin === knownUrl(other).origin
+  const reached = isOutside ? knownUrl(url).origin + pathname + search : jwksUri
   const http = isSecureUrl(reached, false) ? '' : ', allowHttp: true'
   return (
     `tokens name it, too, so write { issuer: '${other}', jwksUri: '${reached}'${http} }; jwksUri is the address by which ` +

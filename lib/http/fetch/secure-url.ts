@@ -1,5 +1,6 @@
 import { optionError } from '../help'
 import { shown } from '../options'
+import { urlOf } from '../url'
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -8,8 +9,9 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
  * or a password is not.
  */
 export function isSecureUrl(value: unknown, allowHttp: boolean): value is string {
-  if (typeof value !== 'string' || !URL.canParse(value)) return false
-  const { protocol, hostname, username, password } = new URL(value)
+  const url = urlOf(value)
+  if (!url) return false
+  const { protocol, hostname, username, password } = url
   if (username !== '' || password !== '') return false
   return protocol === 'https:' || (protocol === 'http:' && (allowHttp || LOOPBACK.has(hostname)))
 }

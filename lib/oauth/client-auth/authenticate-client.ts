@@ -13,6 +13,7 @@ import { ofApp } from '../records/owners'
 import type { Records } from '../records/records'
 import { ASSERTION_MS, type Assertion, JWT_BEARER, readAssertion, verifiedJti } from './assertion'
 import { TIMESTAMP_TOLERANCE_MS, TimestampSecrets } from './timestamp-secret'
+import { knownUrl } from '../../http/url'
 
 /** The client authentication methods, for the discovery document. */
 export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
@@ -97,7 +98,7 @@ export class ClientAuthentication {
 
   /** A challenge only where the client tried that scheme: a browser would ask its user for a password (RFC 6749 §5.2). */
   private refused(field: string | undefined, reason: string): OAuthError {
-    const challenge = { 'WWW-Authenticate': `Basic realm="${new URL(this.issuer).host}"` }
+    const challenge = { 'WWW-Authenticate': `Basic realm="${knownUrl(this.issuer).host}"` }
     const message = 'The client is unknown or its authentication failed.'
     return new OAuthError('invalid_client', message, 401, field === undefined ? {} : challenge).because(reason)
   }

@@ -5,6 +5,7 @@ import type { ClientDirectory, GrantName, KnownClient, StrangerClient } from '..
 import type { ClientDocuments } from './client-documents'
 import { findClientRow } from '../directories/rows'
 import { clientPublicKey } from '../keys/signing-algorithm'
+import { knownUrl } from '../../http/url'
 
 /** The shape of app keys. Other text, such as NUL or a megabyte, makes some databases fail. */
 const CLIENT_ID = /^[\x21-\x7e]{1,255}$/
@@ -27,7 +28,7 @@ export class KnownClients {
     const registered = await this.strangers?.registered.find(clientId)
     if (registered) return this.known(registered.client, true)
     const published = await this.strangers?.documents.find(clientId, req)
-    return published && { ...this.known(published, true), source: new URL(clientId).host }
+    return published && { ...this.known(published, true), source: knownUrl(clientId).host }
   }
 
   /**

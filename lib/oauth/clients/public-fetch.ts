@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../http/clock'
 import { type FetchFunction, type Fetched, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
 import { Places } from '../../http/places'
 import { isInnerHost, isPublicAddress } from '../directories/addresses'
+import { knownUrl } from '../../http/url'
 
 /** An IP address, as `dns.lookup()` gives it. */
 interface Address {
@@ -84,7 +85,7 @@ const CONNECT_MS = 1_000
  */
 export function publicFetch({ lookUp, isPublic, ca }: PublicOnly): FetchFunction {
   return async (url, { headers, signal }) => {
-    const { hostname } = new URL(url)
+    const { hostname } = knownUrl(url)
     const addresses = await lookUp(hostname.replace(/^\[|\]$/g, ''))
     if (addresses.length === 0 || !addresses.every(({ address }) => isPublic(address))) throw notPublic(hostname)
     const pinned = {

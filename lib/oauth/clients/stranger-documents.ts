@@ -9,6 +9,7 @@ import { OAuthError } from '../oauth-error'
 import type { Records } from '../records/records'
 import { limitStrangers } from '../records/strangers'
 import { fetchDocument } from './public-fetch'
+import { knownUrl } from '../../http/url'
 
 /** Documents that are remembered. */
 const MOST_DOCUMENTS = 1_000
@@ -118,7 +119,7 @@ export class StrangerDocuments {
   #keep(name: string, url: string, value: unknown, forMs: number, goodUntilMs = 0): Known {
     const now = this.clock.now()
     const known = { value, triedAtMs: now, untilMs: now + forMs, goodUntilMs }
-    this.#known.set(name, known, new URL(url).host)
+    this.#known.set(name, known, knownUrl(url).host)
     return known
   }
 }

@@ -1,5 +1,6 @@
 import { domainToUnicode } from 'node:url'
 import { isInnerHost, isLoopbackHost } from './addresses'
+import { isUrl, knownUrl } from '../../http/url'
 
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|(?:[a-z0-9_-]+\.)*localhost)(?::(\d{1,5}))?(\/\S*)?$/
 /** Names, IPv4 and IPv6 addresses. The URL standard takes `;` and `,` as well, which end a source in a policy. */
@@ -29,8 +30,8 @@ export function redirectUriFault(uri: unknown, { anyPrivateScheme, http }: UriPo
   if (typeof uri !== 'string' || uri.length > 2_000) return 'must be a string of at most 2,000 characters'
   if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri)) return 'must be printable ASCII, percent-encoded'
   if (uri.includes('#')) return 'must have no fragment'
-  if (!URL.canParse(uri)) return 'must be an absolute URI'
-  const url = new URL(uri)
+  if (!isUrl(uri)) return 'must be an absolute URI'
+  const url = knownUrl(uri)
   if (url.username !== '' || url.password !== '') return 'must not name a user'
   if (isWeb(url)) {
     const [, written] = /^https?:\/\/([^/?]*?)(?::\d*)?(?:[/?]|$)/i.exec(uri) ?? []
@@ -112,13 +113,13 @@ export function withParams(
 
 /** The host of a redirect URI, `localhost:3334`, or its scheme if it is custom: what an app cannot choose freely. */
 export function hostOf(uri: string): string {
-  const url = new URL(uri)
+  const url = knownUrl(uri)
   return isWeb(url) ? url.host : url.protocol
 }
 
 /** The URI as a Content-Security-Policy source: its origin, or its scheme if a policy cannot express the origin. */
 export function cspSource(uri: string): string {
-  const url = new URL(uri)
+  const url = knownUrl(uri)
   return isWeb(url) && HOST.test(url.hostname) && !url.hostname.startsWith('[') ? url.origin : url.protocol
 }
 

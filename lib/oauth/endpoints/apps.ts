@@ -9,6 +9,7 @@ import { redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { beginInteraction, isOwnForm, issueCsrfToken } from './interaction'
 import type { SignInFlow } from './visit'
+import { knownUrl } from '../../http/url'
 
 const PATH = '/apps'
 /** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */
@@ -49,7 +50,7 @@ export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
 /** The request of a user on the way to this page, or undefined if the parameters are those of an app. */
 export function appsRequest({ issuer }: Uses<'issuer'>, params: Params): AuthorizationRequest | undefined {
   if (params.get(' page') !== PATH) return undefined
-  const { host } = new URL(issuer)
+  const { host } = knownUrl(issuer)
   const client = { clientId: issuer + PATH, name: host, grants: [], isStranger: false, approval: 'auto' } as const
   return {
     client,

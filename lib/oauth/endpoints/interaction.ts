@@ -6,6 +6,7 @@ import type { RawParams } from '../parameters/params'
 import type { Uses } from '../parts'
 import { Seal } from '../seal'
 import { appName, onwardOf } from './authorization-response'
+import { knownUrl } from '../../http/url'
 
 /** The steps that a user has completed for one request. The page carries them, so clock differences do not matter. */
 interface Steps {
@@ -109,7 +110,7 @@ export function isOwnForm(
   const { origin, cookie } = req.headers
   const site = req.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  if (origin !== undefined && origin !== 'null' && origin !== new URL(issuer).origin) return false
+  if (origin !== undefined && origin !== 'null' && origin !== knownUrl(issuer).origin) return false
   const signed = csrf === undefined ? undefined : seal.open('csrf', csrf)
   return signed !== undefined && cookies.browsers(cookie).some((browser) => signed === hashOf(`${browser}.${sealed}`))
 }

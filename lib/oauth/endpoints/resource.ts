@@ -9,6 +9,7 @@ import { ofStranger, ofUser } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import type { AccessTokenClaims, ActiveToken } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
+import { knownUrl } from '../../http/url'
 
 /** The claims of the user that a token is for (OIDC Core §5.3). */
 export function userinfoEndpoint(parts: Uses<'accessTokens' | 'dpopCheck' | 'identity' | 'issuer'>): Endpoint {
@@ -70,7 +71,7 @@ async function requireAccessToken(
 ): Promise<ActiveToken> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
   const { method, rawHeaders, headers } = req
-  const { origin, pathname } = new URL(issuer)
+  const { origin, pathname } = knownUrl(issuer)
   // Proofs name the issuer's path, which a proxy may have removed.
   const target = path === undefined ? req.originalUrl : pathname.replace(/\/$/, '') + path
   const request = { method, target, origin, rawHeaders, headers, form }
@@ -92,7 +93,7 @@ async function requireAccessToken(
 /** The error for a refusal, with the same challenge as `requireBearer()`. */
 export function accessRefused(issuer: string, refusal: Refusal): OAuthError {
   const { code, message, status, headers } = denialOf(refusal, {
-    realm: new URL(issuer).host,
+    realm: knownUrl(issuer).host,
     resourceMetadata: undefined,
   })
   return new OAuthError(code as OAuthErrorCode, message, status, headers)

@@ -2,6 +2,7 @@ import type { Dialect } from '../../http/answer/dialect'
 import { optionError } from '../../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { PageTexts } from './texts'
+import { isUrl, knownUrl } from '../../http/url'
 
 /** The terms of access that users accept once, and again when `version` changes. */
 export interface TermsOfAccess {
@@ -114,7 +115,6 @@ function checkTerms(terms: Partial<TermsOfAccess> | null | undefined): TermsOfAc
 /** Whether it is a link that runs no script: browsers ignore spaces and line breaks in `java script:`, and so does URL. */
 export function isLink(link: unknown): link is PageLink {
   const { text, href } = (link ?? {}) as Partial<PageLink>
-  if (typeof text !== 'string' || typeof href !== 'string' || !URL.canParse(href, 'https://relative.invalid'))
-    return false
-  return /^https?:$/.test(new URL(href, 'https://relative.invalid').protocol)
+  if (typeof text !== 'string' || typeof href !== 'string' || !isUrl(href, 'https://relative.invalid')) return false
+  return /^https?:$/.test(knownUrl(href, 'https://relative.invalid').protocol)
 }

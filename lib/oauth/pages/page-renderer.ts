@@ -9,6 +9,7 @@ import { acceptedLocales, pageTexts, requestedLocales } from './page-texts'
 import { type Html, type HtmlValue, html, isolated } from './html'
 import { SUBMIT, actions, button, credentialFields, form, heading, layout, list, paragraph } from './templates'
 import type { PageTexts } from './texts'
+import { knownUrl } from '../../http/url'
 
 /** An app as the pages name it. */
 export interface AppName {
@@ -90,7 +91,7 @@ export class PageRenderer {
     this.#settings = settings
     this.openerPolicy = settings.openerPolicy
     this.#css = styleCss + settings.css
-    const logo = settings.logo?.startsWith('https:') ? ` ${new URL(settings.logo).origin}` : ''
+    const logo = settings.logo?.startsWith('https:') ? ` ${knownUrl(settings.logo).origin}` : ''
     const hash = createHash('sha256').update(this.#css).digest('base64')
     this.#policy =
       `default-src 'none'; style-src 'sha256-${hash}'; img-src data:${logo}; ` +
@@ -262,7 +263,7 @@ ${fields}<div class="actions"><button class="primary">${texts.continue}</button>
     { action, onward }: Pick<FormPage, 'action' | 'onward'>,
   ): void {
     // Under another name of this host the page's form still goes to the issuer.
-    const { host, origin } = new URL(action)
+    const { host, origin } = knownUrl(action)
     this.#send(res, status, texts, content, onward && host !== res.req.headers.host ? [origin, ...onward] : onward)
   }
 

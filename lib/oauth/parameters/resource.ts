@@ -1,4 +1,5 @@
 import { OAuthError } from '../oauth-error'
+import { urlOf } from '../../http/url'
 
 /**
  * The audiences of a token: those of the requested resources, or all allowed ones if none is requested (RFC 8707 §2).
@@ -9,14 +10,15 @@ import { OAuthError } from '../oauth-error'
  */
 export function audienceFor(requested: readonly string[], allowed: readonly string[]): readonly string[] {
   if (requested.length === 0) return allowed
-  const found = requested.map((resource) => allowed.find((audience) => isSameResource(resource, audience)))
+  const forms = allowed.map(formOf)
+  const found = requested.map((resource) =>
+    allowed.includes(resource) ? resource : allowed[forms.indexOf(formOf(resource) ?? '')],
+  )
   if (found.every((audience) => audience !== undefined)) return [...new Set(found)]
   throw new OAuthError('invalid_target', 'A requested resource is unknown or not allowed (RFC 8707).')
 }
 
 /** A slash at the end does not tell two resources apart: URL parsers add one to an origin, and clients to a path. */
-function isSameResource(resource: string, audience: string): boolean {
-  if (resource === audience) return true
-  if (!URL.canParse(resource) || !URL.canParse(audience) || resource.includes('#')) return false
-  return new URL(resource).href.replace(/\/$/, '') === new URL(audience).href.replace(/\/$/, '')
+function formOf(resource: string): string | undefined {
+  return resource.includes('#') ? undefined : urlOf(resource)?.href.replace(/\/$/, '')
 }
