@@ -1,5 +1,5 @@
 import type { Denial } from '../errors'
-import { answeredAtOnce, isThenable } from '../http/callback'
+import { answeredAtOnce, whenAnswered } from '../http/callback'
 import { shown } from '../http/options'
 import { clientNetwork } from '../http/request/client-network'
 import { blockOf } from '../http/request/network'
@@ -42,8 +42,7 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
   if ('refused' in credentials) return credentials
   const verified = verifier.verify(credentials.token, request.request, credentials.isPadded)
-  if (isThenable(verified)) return verified.then((late) => admitRequest(late, credentials, request, config))
-  return admitRequest(verified, credentials, request, config)
+  return whenAnswered(verified, (token) => admitRequest(token, credentials, request, config))
 }
 
 /**
@@ -67,7 +66,7 @@ export async function authenticateToken(
   if (resource !== undefined && !isAudience(aud, [formsOf(resource)])) {
     return { refused: 'audience', about: { issuer: verified.issuer, expected: resource, received: aud } }
   }
-  const admitted = admitPlain(verified, credentials, config)
+  const admitted = await admitPlain(verified, credentials, config)
   const isUserless = !isRefusal(admitted) && admitted.session.kind === 'unauthenticated'
   return isUserless ? refuse('unauthenticated_session') : admitted
 }
@@ -84,9 +83,11 @@ function admitRequest(
   const proven = dpop.check(verified.token, verified.claims, request)
   if (isRefusal(proven)) return proven
   const admitted = admit(verified, config, proven.nonce === undefined ? NO_FIELDS : nonceFields(proven.nonce))
-  if (isRefusal(admitted)) return admitted
-  const used = dpop.use(proven, ownerOf(admitted.session, request)) // last: a refused request leaves nothing behind
-  return isThenable(used) ? used.then((refused) => refused ?? admitted) : (used ?? admitted)
+  return whenAnswered(admitted, (outcome) => {
+    if (isRefusal(outcome)) return outcome
+    const used = dpop.use(proven, ownerOf(outcome.session, request)) // last: a refused request leaves nothing behind
+    return whenAnswered(used, (refused) => refused ?? outcome)
+  })
 }
 
 /** Whom a used proof counts for. Anybody may have the session of an app without a user, so its block counts. */
@@ -95,7 +96,11 @@ function ownerOf({ issuer, kind, userId, clientId }: Session, { request }: AppRe
 }
 
 /** A plain bearer token is bound to no key (RFC 7800, RFC 9449 §7.1). */
-function admitPlain(verified: VerifiedToken, { placement }: Credentials, config: BearerConfig): Outcome {
+function admitPlain(
+  verified: VerifiedToken,
+  { placement }: Credentials,
+  config: BearerConfig,
+): Outcome | Promise<Outcome> {
   if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, config.dpop !== undefined)
   if (config.dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
   return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
@@ -109,13 +114,27 @@ function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
   return { refused: 'sender_constrained', cause: new Error(why) }
 }
 
-function admit(verified: VerifiedToken, config: BearerConfig, headers: Denial['headers']): Outcome {
-  const { rules, session: known } = verified
+function admit(verified: VerifiedToken, config: BearerConfig, headers: Denial['headers']): Outcome | Promise<Outcome> {
+  const { session: known, rules } = verified
   const session = known ?? readSession(verified, config)
   if ('refused' in session) return session
-  const refused = revoked(session, config)
-  if (refused) return refused
-  if (known) return { session, headers }
+  if (!config.revocation) return admitSession(session, verified, config, headers)
+  return whenAnswered(config.revocation.state(session, rules), (state) => {
+    if (state === 'valid') return admitSession(session, verified, config, headers)
+    if (state === 'revoked') return { refused: 'revoked' }
+    const { unavailable: cause } = (state ?? {}) as { unavailable?: unknown }
+    return { refused: 'revocation_unavailable', retryAfterSec: 1, cause }
+  })
+}
+
+function admitSession(
+  session: Session,
+  verified: VerifiedToken,
+  config: BearerConfig,
+  headers: Denial['headers'],
+): Outcome {
+  if (verified.session) return { session, headers }
+  const { rules } = verified
   const { scope } = session
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
@@ -127,21 +146,9 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: Denial['h
 }
 
 function readSession(verified: VerifiedToken, config: BearerConfig): Session | Refusal {
-  const { claims, issuer, token, rules } = verified
   const identity = identityOf(verified, config)
   if (isRefusal(identity)) return identity
-  return claimsRefused(verified) ?? makeSession(issuer, claims, identity, token, rules)
-}
-
-function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
-  const state = revocation ? answeredAtOnce('revocation', revocation.state(session)) : 'valid'
-  if (state === 'valid') return undefined
-  if (state === 'revoked') return { refused: 'revoked' }
-  return {
-    refused: 'revocation_unavailable',
-    retryAfterSec: 1,
-    cause: (state as typeof state | undefined)?.unavailable,
-  }
+  return claimsRefused(verified) ?? makeSession(verified, identity, (session) => config.signalOf(session, verified))
 }
 
 function identityOf(

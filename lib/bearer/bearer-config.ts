@@ -1,4 +1,5 @@
 import { maxHeaderSize } from 'node:http'
+import { denialError } from '../errors'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { type DenyOptions, type OnDenied, checkDenyOptions } from '../http/answer/deny'
 import type { Dialect } from '../http/answer/dialect'
@@ -8,7 +9,7 @@ import { checkedLater, flag, functionOption, option, readOptions, wholeNumber } 
 import { defined, shown } from '../http/options'
 import { checkSecureUrl } from '../http/fetch/secure-url'
 import type { BearerOptions } from './bearer-options'
-import { ACR_OPTION, type ChallengeOptions, isChallengeText } from './challenge'
+import { ACR_OPTION, type ChallengeOptions, denialOf, isChallengeText } from './challenge'
 import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
 import { type DpopCheck, type DpopOptions, dpopCheck } from './dpop/dpop-check'
 import { issuerWarnings } from './issuer-warnings'
@@ -19,6 +20,7 @@ import type { RevocationSource } from './revocation/revocation-source'
 import { LINES } from './right-lines'
 import { type ScopeNeeded, type ScopeRule, scopeRule } from './session/scope'
 import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/session'
+import { sessionSignals } from './session/session-signals'
 
 /** Validated options of `requireBearer()`. */
 export interface BearerConfig {
@@ -32,6 +34,8 @@ export interface BearerConfig {
   readonly optional: boolean
   readonly revocation: RevocationSource | undefined
   readonly dpop: DpopCheck | undefined
+  /** The signal that is aborted when a session ends. */
+  readonly signalOf: ReturnType<typeof sessionSignals>
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
@@ -100,20 +104,22 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
       `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(values.scope)}`,
     )
   }
+  const challenge = {
+    realm,
+    resourceMetadata,
+    scope: scope.scopes,
+    dpop: dpop && (dpop.required ? ('required' as const) : ('accepted' as const)),
+  }
   return {
     verifier,
-    challenge: {
-      realm,
-      resourceMetadata,
-      scope: scope.scopes,
-      dpop: dpop && (dpop.required ? 'required' : 'accepted'),
-    },
+    challenge,
     deny: defined({ onDenied, errorFormat, dialect }),
     tokenFrom: tokenSources(values.tokenFrom) as TokenSources,
     acr: [values.acr].flat(),
     scope,
     optional,
     revocation,
+    signalOf: sessionSignals(revocation, clock, (refused) => denialError(denialOf({ refused }, challenge))),
     dpop,
     nowSec,
     clockToleranceSec,

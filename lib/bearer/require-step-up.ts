@@ -27,7 +27,7 @@ export function requireStepUp(options: {
    */
   readonly acr?: string | readonly string[] | undefined
   /**
-   * Largest time since the login (`auth_time`): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
+   * Largest time since the login (`auth_time`, or the claim of `authTimeFrom`; presets name theirs): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
    * the token is `maxTokenAgeSec` of `requireBearer()`. Default: any.
    */
   readonly maxAgeSec?: number | undefined
@@ -45,11 +45,10 @@ export function requireStepUp(options: {
     return { refused: 'authentication', authentication: { acr, maxAgeSec } }
   })
 
-  function isEnough({ acr: given, claims }: Session, nowSec: number, toleranceSec: number): boolean {
-    const { auth_time: at } = claims
+  function isEnough({ acr: given, authTime: at }: Session, nowSec: number, toleranceSec: number): boolean {
     if (acr.length > 0 && !given?.some((one) => acr.includes(one))) return false
     if (maxAgeSec === undefined) return true
-    if (typeof at !== 'number' || at > nowSec + toleranceSec) return false
+    if (at === undefined || at > nowSec + toleranceSec) return false
     return nowSec - at <= maxAgeSec + toleranceSec
   }
 }

@@ -14,7 +14,7 @@ type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').Auth
  */
 type OwnOfSession = { kind?: undefined; issuer?: undefined; sub?: undefined; userId?: undefined }
 // eslint-disable-next-line -- any: what a session always has must not become optional
-type McpSession = McpAuthInfo & OwnOfSession & { scope?: any; claims?: any }
+type McpSession = McpAuthInfo & OwnOfSession & { scope?: any; claims?: any; signal?: any }
 
 /**
  * Properties that `express-tollgate` adds to Express's `Request`. If another package or the app declares `auth` on the

@@ -18,6 +18,14 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
+/** What follows from an answer: at once, or when the answer comes. */
+export function whenAnswered<Answer, Result>(
+  answer: Answer | PromiseLike<Answer>,
+  next: (answer: Answer) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return isThenable(answer) ? Promise.resolve(answer as PromiseLike<Answer>).then(next) : next(answer)
+}
+
 /** Kind of a thrown value, without its message, which may hold a token. */
 export function thrown(cause: unknown): string {
   return cause instanceof Error ? cause.name : typeof cause

@@ -76,6 +76,7 @@ export function clerk(options: ClerkOptions): IssuerOptions {
         const isListed = party === undefined || parties.includes(party as string)
         return isListed && sts !== 'pending' && (impersonation || act === undefined)
       },
+      authTimeFrom: { minutesBefore: 'fva' },
       session: ({ sub, azp, client_id }) => (String(sub).startsWith('user_') ? user(sub, client_id ?? azp) : undefined),
     },
     more,

@@ -36,6 +36,7 @@ export function cognito(options: CognitoOptions): IssuerOptions {
       audience: { checkedBy: 'clients' },
       clients: needList('cognito', 'clients', clients),
       requiredClaims: { token_use: 'access' },
+      sidFrom: ['origin_jti'],
     },
     more,
   )

@@ -16,7 +16,7 @@ export interface SupabaseOptions {
 }
 
 /**
- * Users' tokens of Supabase Auth. Anonymous sign-ins, which have the same audience and role, are unauthenticated
+ * Users' tokens of Supabase Auth. Those of third-party apps name the app in `client_id`. Anonymous sign-ins, which have the same audience and role, are unauthenticated
  * sessions of the project. The project's `anon` and `service_role` keys are refused.
  *
  * @see https://supabase.com/docs/guides/auth/jwt-fields
@@ -33,9 +33,11 @@ export function supabase(options: SupabaseOptions): IssuerOptions {
       ...(secret !== undefined && { secret }),
       audience: 'authenticated',
       acrFrom: ['aal'],
+      authTimeFrom: ['amr', 'timestamp'],
+      sidFrom: ['session_id'],
       requiredClaims: { role: 'authenticated' },
-      session: ({ sub, is_anonymous }) =>
-        is_anonymous === true ? { kind: 'unauthenticated', clientId: project } : user(sub),
+      session: ({ sub, client_id, is_anonymous }) =>
+        is_anonymous === true ? { kind: 'unauthenticated', clientId: project } : user(sub, client_id),
     },
     more,
   )

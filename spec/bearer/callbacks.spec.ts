@@ -37,7 +37,6 @@ describe('requireBearer() and a function that must answer at once', () => {
     ['session', (answer) => ({ session: answer })],
     ['checkClaims', (answer) => ({ checkClaims: answer })],
     ['tokenFrom', (answer) => ({ tokenFrom: answer })],
-    ['revocation', (answer) => ({ revocation: { state: answer } })],
   ]
   for (const [name, options] of given) {
     for (const [way, answer] of ways) {
@@ -71,6 +70,7 @@ describe('requireBearer() and a function that throws', () => {
       for (const options of [
         { tokenFrom: throwing },
         { revocation: { state: throwing } },
+        { revocation: { state: () => Promise.reject(error) } },
         { onDenied: throwing, audience: 'https://other.test' },
         { onDenied: () => Promise.reject(error), audience: 'https://other.test' },
       ]) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { requireBearer, sessionOf } from '../../lib'
-import { devIssuer } from '../../lib/testing'
+import { type Session, requireBearer, sessionOf } from '../../lib'
+import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
 import { addressed } from '../support/addressed'
 
@@ -16,6 +17,39 @@ async function asking(...before: RequestHandler[]) {
   const { url } = await serve(app.use(shown))
   return async (headers: Record<string, string> = {}) => (await fetch(url, { headers })).text()
 }
+
+describe('the signal of a session', () => {
+  it('is aborted when the token expires or is revoked, also of check(), and not before', async () => {
+    const gone = new Set<string>()
+    const revocation = {
+      state: ({ sub = '' }: Session) => (gone.has(sub) ? 'revoked' : 'valid') as 'revoked' | 'valid',
+    }
+    const late = { state: (session: Session) => Promise.resolve(revocation.state(session)) }
+    for (const [source, who] of [
+      [revocation, 'revoked'],
+      [late, 'revoked'],
+      [revocation, 'expired'],
+      [undefined, 'expired'],
+    ] as const) {
+      const clock = manualClock()
+      gone.clear()
+      const bearer = requireBearer({ ...dev.options, clock, revocation: source })
+      const token = dev.token('ada', { expiresInSec: 60 })
+      const session = await bearer.check(token)
+      const { signal } = session
+      assert.equal((await bearer.check(token)).signal, signal)
+      assert.ok(!Object.keys(session).includes('signal') && !signal.aborted)
+      clock.advance(5_000)
+      assert.ok(!signal.aborted)
+      if (who === 'revoked') gone.add('ada')
+      else clock.advance(60_000)
+      clock.advance(600)
+      await setImmediate()
+      assert.equal((signal.reason as { reason?: string } | undefined)?.reason, who)
+      if (source !== late) assert.equal(session.signal.aborted, true) // asked for again, it has ended at once
+    }
+  })
+})
 
 describe('sessionOf()', () => {
   const authorization = `Bearer ${dev.token('ada')}`

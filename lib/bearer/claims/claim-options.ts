@@ -14,7 +14,7 @@ import { optionOneOf, shown } from '../../http/options'
 import { typeNamed } from '../credentials/jws'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
-import type { CheckClaims, Claims, ReadSession } from '../session/session'
+import type { CheckClaims, Claims, LoginTime, ReadSession } from '../session/session'
 import { type ClaimPolicy, TYPES } from './claims'
 import { type Tenants, tenantPattern } from './tenants'
 
@@ -99,6 +99,21 @@ export interface TokenOptions {
    * `['acrs', 'amr']`. Default `['acr']`, or what the preset says.
    */
   readonly acrFrom?: readonly (string | readonly string[])[] | undefined
+  /**
+   * Where the time of the login is that `requireStepUp({ maxAgeSec })` compares: `['amr', 'timestamp']`, in seconds since
+   * 1970; `{ minutesBefore: 'fva' }`, in minutes before `iat`. Of a list the latest counts. Default `'auth_time'`, or
+   * what the preset says.
+   */
+  readonly authTimeFrom?:
+    | string
+    | readonly string[]
+    | {
+        /** The claim with minutes before `iat`. */
+        readonly minutesBefore: string | readonly string[]
+      }
+    | undefined
+  /** Where the name of the login is that `revokeSession()` revokes: `['session_id']`. Default `['sid']`, or what the preset says. */
+  readonly sidFrom?: readonly (string | readonly string[])[] | undefined
   /** Refuses tokens that grant no scope at all, with 403. Default false. */
   readonly scopeRequired?: boolean | undefined
   /**
@@ -124,6 +139,7 @@ export type RequiredValues = Readonly<
 
 const isTexts = (value: unknown) => Array.isArray(value) && value.length > 0 && value.every(isText)
 const isPaths = (value: unknown) => Array.isArray(value) && value.every(isClaimPath)
+const isLoginTime = (value: unknown) => isClaimPath(isJsonObject(value) ? value.minutesBefore : value)
 
 /** The options of {@link TokenOptions}. */
 export const TOKEN_TABLE = {
@@ -139,6 +155,8 @@ export const TOKEN_TABLE = {
   timesAsText: flag(),
   scopeFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
   acrFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
+  authTimeFrom: option<LoginTime>('a claim, or { minutesBefore } with one', isLoginTime),
+  sidFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
   scopeRequired: flag(),
   checkClaims: functionOption<CheckClaims>(),
   session: functionOption<ReadSession>(),
@@ -168,14 +186,15 @@ export function claimPolicy(
   defaults: IssuerDefaults,
   opaque?: 'introspection' | 'verify',
 ): ClaimPolicy {
-  const { clients, session, checkClaims, scopeFrom, acrFrom, scopeRequired, typ } = values
+  const { clients, session, checkClaims, scopeFrom, acrFrom, authTimeFrom, sidFrom, scopeRequired, typ } = values
   const { idTokens, timesAsText, clockToleranceSec, maxTokenAgeSec } = values
   const issuers = issuerNames(values.issuer ?? defaults.issuer)
+  const tenants = tenantPattern(issuers, values.tenants)
   const listed = audiences(values.audience ?? defaults.audience, clients, opaque)
   return {
     issuers,
     issuer: issuers[0] as string,
-    tenants: tenantPattern(issuers, values.tenants),
+    tenants,
     audiences: defaults.isResource ? listed.map((list) => list.flatMap(formsOf)) : listed,
     clients,
     types: typ === undefined ? TYPES : [typeNamed(typ)],
@@ -184,7 +203,16 @@ export function claimPolicy(
     ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),
     clockToleranceSec,
     maxTokenAgeSec,
-    rules: { session, checkClaims, scopeFrom, acrFrom, scopeRequired },
+    rules: {
+      session,
+      checkClaims,
+      scopeFrom,
+      acrFrom,
+      authTimeFrom,
+      sidFrom,
+      issuers: tenants ? [] : issuers,
+      scopeRequired,
+    },
   }
 }
 

@@ -36,6 +36,11 @@ export interface ClaimPolicy {
   readonly rules: SessionRules
 }
 
+/** An issuer's name without a slash at the end: configurations often lose it. */
+export function issuerName(iss: string): string {
+  return iss.replace(/\/$/, '')
+}
+
 /** Types of access tokens. RFC 9068 §4 asks for `at+jwt`; many issuers write `JWT` or nothing. */
 export const TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined]
 

@@ -3,7 +3,7 @@ import { isThenable } from '../../http/callback'
 import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { codedError } from '../../http/help'
 import type { ClientRequest } from '../../http/request/client-network'
-import { TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
+import { TYPES, claimProblem, claimRefusal, issuerName, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
 import { isToken } from '../credentials/credentials'
 import { readJws } from '../credentials/jws'
 import { type FoundKeys, MOST_TRIED } from '../keys/key-source'
@@ -47,10 +47,6 @@ export class TrustedIssuers {
   all(): readonly TrustedIssuer[] {
     return [...new Set(this.#byName.values())]
   }
-}
-
-function issuerName(iss: string): string {
-  return iss.replace(/\/$/, '')
 }
 
 /**
@@ -135,7 +131,7 @@ export function tokenVerifier(
       : checkSignature(presented, found, from)
   }
 
-  function isStillValid({ keys, key, metadata, fromSec, untilSec }: KnownToken): boolean {
+  function isStillValid({ keys, key, metadata, fromSec, verified: { untilSec } }: KnownToken): boolean {
     const nowSec = clock.date() / 1_000
     const isSame = keys.issuer === metadata.issuer && keys.typ === metadata.typ
     return isSame && nowSec >= fromSec && nowSec < untilSec && keys.has(key)
@@ -171,9 +167,10 @@ export function tokenVerifier(
     if (problem) return claimRefusal(problem, claims, policy)
     // Of several names the first, so that a user has one budget and one revocation.
     const name = policy.issuers.length > 1 ? policy.issuer : (claims.iss as string)
-    const verified = { token: jws.token, issuer: name, claims, header: jws.header, rules: policy.rules }
+    const { fromSec, untilSec } = timesHold(claims, policy)
+    const verified = { token: jws.token, issuer: name, claims, header: jws.header, untilSec, rules: policy.rules }
     const metadata = { issuer: keys.issuer, typ: keys.typ }
-    tokens.add({ ...presented, key, metadata, ...timesHold(claims, policy), verified })
+    tokens.add({ ...presented, key, metadata, fromSec, verified })
     return verified
   }
 

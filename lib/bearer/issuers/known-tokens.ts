@@ -18,9 +18,8 @@ export interface KnownToken extends PresentedToken {
   readonly key: VerifyKey
   /** Name and token type in the issuer's metadata at that time. */
   readonly metadata: { readonly issuer: string | undefined; readonly typ: string | undefined }
-  /** Period in which the token's times hold, in seconds since 1970: from `fromSec` until before `untilSec`. */
+  /** When the token's times begin to hold, in seconds since 1970. */
   readonly fromSec: number
-  readonly untilSec: number
   readonly verified: VerifiedToken
 }
 

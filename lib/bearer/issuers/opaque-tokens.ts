@@ -1,7 +1,14 @@
 import type { Clock } from '../../http/clock'
 import { usageError } from '../../http/help'
 import { readJsonObject } from '../../http/json'
-import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers, withoutNull } from '../claims/claims'
+import {
+  type ClaimPolicy,
+  claimRefusal,
+  opaqueClaimProblem,
+  timesAsNumbers,
+  timesHold,
+  withoutNull,
+} from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 import type { VerifiedToken, Verify } from './token-verifier'
@@ -41,5 +48,6 @@ export function opaqueToken(token: string, said: Claims, policy: ClaimPolicy, cl
   const claims = policy.timesAsText ? timesAsNumbers(said) : said
   const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
   if (wrong) return claimRefusal(wrong, claims, policy)
-  return { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
+  const { untilSec } = timesHold(claims, policy)
+  return { token, issuer: policy.issuer, claims, header: undefined, untilSec, rules: policy.rules }
 }

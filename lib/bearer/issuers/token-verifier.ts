@@ -11,6 +11,8 @@ export interface VerifiedToken {
   readonly claims: Claims
   /** The header of a signed token; undefined for an opaque one. */
   readonly header: JsonObject | undefined
+  /** When the token's times stop to hold, in seconds since 1970. */
+  readonly untilSec: number
   /** Rules for reading the session of the issuer's tokens. */
   readonly rules: SessionRules
   /** Session with a sufficient scope, made once for a token; undefined if functions of the app take part. */

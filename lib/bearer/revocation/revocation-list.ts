@@ -1,17 +1,22 @@
 import { hash } from 'node:crypto'
-import type { Session } from '../session/session'
+import { issuerName } from '../claims/claims'
+import { claimAt } from '../session/claim-path'
+import type { Session, SessionRules } from '../session/session'
 
-/** Revoked tokens: one token, those of one login (`sid`), or all tokens of a subject or client issued up to a moment. */
-export type Revocation =
-  | { readonly kind: 'token' | 'login'; readonly issuer: string; readonly id: string; readonly overMs: number }
-  | {
-      readonly kind: 'subject' | 'client'
-      readonly issuer: string
-      readonly id: string
-      /** Last moment of issue that is revoked, in seconds since 1970. */
-      readonly beforeSec: number
-      readonly overMs: number
-    }
+/** What a `revoke…()` has revoked: `{ kind: 'subject', issuer: 'https://ident.example.org', id: 'ada', … }`. */
+export interface Revocation {
+  /** One token; the tokens of one login; all tokens of a subject or a client. */
+  readonly kind: 'token' | 'login' | 'subject' | 'client'
+  readonly issuer: string
+  /** The token's `jti`, the login's `sid`, the subject or the client. */
+  readonly id: string
+  /** User and client of a login, whose tokens that name no login are revoked, too. */
+  readonly of?: { readonly sub: string; readonly clientId: string } | undefined
+  /** Tokens issued up to then are revoked, in seconds since 1970. One token, and those that name the login, always are. */
+  readonly beforeSec: number
+  /** When the revocation ends, because the tokens have ended: seconds since 1970. */
+  readonly untilSec: number
+}
 
 /** Written form of a revocation, and when it ends, in milliseconds since 1970. */
 export interface RevocationEntry {
@@ -19,19 +24,23 @@ export interface RevocationEntry {
   readonly overMs: number
 }
 
-interface RevokedUpTo {
-  readonly beforeSec: number
-  readonly overMs: number
-}
+/** A session as a revocation sees it. */
+export type Revocable = Pick<Session, 'issuer' | 'claims' | 'sub' | 'userId' | 'clientId'>
+
+/** The rules by which a session's tokens are named. */
+export type NamingRules = Partial<Pick<SessionRules, 'issuers' | 'sidFrom'>>
 
 /** Written form of a revocation: kind, hash of issuer and id, moment, end. */
-const ENTRY = /^([tlsc]):([A-Za-z0-9+/=]{44}):(\d{1,12}):(\d{1,16})$/
+const ENTRY = /^([tlsca]:[A-Za-z0-9+/=]{44}):(\d{1,12}):(\d{1,16})$/
 
-/** Writes a revocation as one line. The subject is hashed: `s:<SHA-256>:1800000000:1800086400000`. */
-export function entryOf(revocation: Revocation): string {
-  const { kind, issuer, id, overMs } = revocation
-  const before = 'beforeSec' in revocation ? revocation.beforeSec : 0
-  return `${kind.charAt(0)}:${nameOf(issuer, id)}:${before}:${Math.ceil(overMs)}`
+/** Kinds that are revoked whenever they were issued. */
+const IS_WHOLE = /^[tl]/
+
+/** Writes a revocation as lines. The subject is hashed: `s:<SHA-256>:1800000000:1800086400000`. */
+export function entriesOf({ kind, issuer, id, of, beforeSec, untilSec }: Revocation): readonly RevocationEntry[] {
+  const overMs = untilSec * 1_000
+  const names = [nameOf(kind.charAt(0), issuer, id), ...(of ? [nameOf('a', issuer, of.sub, of.clientId)] : [])]
+  return names.map((name) => ({ entry: `${name}:${IS_WHOLE.test(name) ? 0 : beforeSec}:${overMs}`, overMs }))
 }
 
 /**
@@ -39,78 +48,69 @@ export function entryOf(revocation: Revocation): string {
  * loses it.
  */
 export class RevocationList {
-  readonly #whole = { t: new Map<string, number>(), l: new Map<string, number>() }
-  readonly #before = { s: new Map<string, RevokedUpTo>(), c: new Map<string, RevokedUpTo>() }
+  /** Moment up to which tokens are revoked, in seconds, and end of the revocation, by name. */
+  readonly #byName = new Map<string, { readonly beforeSec: number; readonly overMs: number }>()
   readonly #entries = new Map<string, number>()
+  /** Names of sessions. */
+  readonly #names = new WeakMap<Revocable, readonly string[]>()
 
   /** All known revocations. */
   entries(): readonly RevocationEntry[] {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 
-  /** @returns false if the line is not in the form that {@link entryOf} writes */
+  /** @returns false if the line is not in the form that {@link entriesOf} writes */
   add(entry: string): boolean {
     const parts = ENTRY.exec(entry)
     if (!parts) return false
-    const [, kind, name, before, over] = parts as unknown as [string, 't' | 'l' | 's' | 'c', string, string, string]
-    const overMs = Number(over)
-    this.#entries.set(entry, overMs)
-    if (kind === 't' || kind === 'l') {
-      this.#whole[kind].set(name, Math.max(this.#whole[kind].get(name) ?? 0, overMs))
-    } else {
-      const known = this.#before[kind].get(name) ?? { beforeSec: 0, overMs: 0 }
-      this.#before[kind].set(name, {
-        beforeSec: Math.max(known.beforeSec, Number(before)),
-        overMs: Math.max(known.overMs, overMs),
-      })
-    }
+    const [, name, before, over] = parts as unknown as [string, string, string, string]
+    const beforeSec = IS_WHOLE.test(name) ? Infinity : Number(before)
+    const known = this.#byName.get(name)
+    this.#entries.set(entry, Number(over))
+    this.#byName.set(name, {
+      beforeSec: Math.max(known?.beforeSec ?? 0, beforeSec),
+      overMs: Math.max(known?.overMs ?? 0, Number(over)),
+    })
     return true
   }
 
-  /**
-   * Whether a session's token is revoked. A user goes by two names, `sub` and `userId`, of which a preset may read the
-   * second from another claim. A token without `iat` is revoked with any token of its subject or client.
-   */
-  revokes({
-    issuer,
-    claims,
-    sub,
-    userId,
-    clientId,
-  }: Pick<Session, 'issuer' | 'claims' | 'sub' | 'userId' | 'clientId'>): boolean {
+  /** Whether a session's token is revoked. A token without `iat` is revoked with any token of its subject or client. */
+  revokes(session: Revocable, rules: NamingRules = {}): boolean {
     if (this.#entries.size === 0) return false
-    const { jti, sid, iat } = claims
-    if (this.#isWhole('t', issuer, jti) || this.#isWhole('l', issuer, sid)) return true
+    let names = this.#names.get(session)
+    if (!names) this.#names.set(session, (names = namesOf(session, rules)))
+    const { iat } = session.claims
     const issuedSec = typeof iat === 'number' ? Math.floor(iat) : -Infinity // moments are whole seconds, too
-    return (
-      this.#upTo('s', issuer, sub) >= issuedSec ||
-      (userId !== sub && this.#upTo('s', issuer, userId) >= issuedSec) ||
-      this.#upTo('c', issuer, clientId) >= issuedSec
-    )
-  }
-
-  #isWhole(kind: 't' | 'l', issuer: string, id: unknown): boolean {
-    return typeof id === 'string' && this.#whole[kind].size > 0 && this.#whole[kind].has(nameOf(issuer, id))
-  }
-
-  /** Last moment of issue that is revoked; NaN, for which every comparison is false, if none is. */
-  #upTo(kind: 's' | 'c', issuer: string, id: string | undefined): number {
-    if (!id || this.#before[kind].size === 0) return NaN // '' is no app: sessions without one share none
-    return this.#before[kind].get(nameOf(issuer, id))?.beforeSec ?? NaN
+    return names.some((name) => (this.#byName.get(name)?.beforeSec ?? NaN) >= issuedSec)
   }
 
   /** Removes revocations that have ended. */
   forget(nowMs: number): void {
-    for (const over of [this.#entries, this.#whole.t, this.#whole.l]) {
-      for (const [name, overMs] of over) if (overMs <= nowMs) over.delete(name)
-    }
-    for (const before of [this.#before.s, this.#before.c]) {
-      for (const [name, { overMs }] of before) if (overMs <= nowMs) before.delete(name)
-    }
+    for (const [entry, overMs] of this.#entries) if (overMs <= nowMs) this.#entries.delete(entry)
+    for (const [name, { overMs }] of this.#byName) if (overMs <= nowMs) this.#byName.delete(name)
   }
 }
 
-/** The issuer's length makes the text of each pair of issuer and id unique. */
-function nameOf(issuer: string, id: string): string {
-  return hash('sha256', `${issuer.length}:${issuer}:${id}`, 'base64')
+/**
+ * The names under which a session's token may be revoked: by each name of its issuer, as a token, by its login, its user,
+ * its client, and, if it names no login, by user and client. A user goes by two names, `sub` and `userId`, of which a
+ * preset may read the second from another claim.
+ */
+function namesOf({ issuer, claims, sub, userId, clientId }: Revocable, { issuers = [], sidFrom }: NamingRules) {
+  const users = [...new Set([sub, userId])].filter((id) => id !== undefined)
+  const logins = (sidFrom ?? ['sid']).map((path) => claimAt(claims, path)).filter((id) => typeof id === 'string')
+  const client = clientId === undefined || clientId === '' ? [] : [clientId] // '' is no app: sessions without one share none
+  const { jti } = claims
+  return [...new Set([issuer, ...issuers].map(issuerName))].flatMap((name) => [
+    ...(typeof jti === 'string' ? [nameOf('t', name, jti)] : []),
+    ...logins.map((id) => nameOf('l', name, id)),
+    ...users.map((id) => nameOf('s', name, id)),
+    ...client.map((id) => nameOf('c', name, id)),
+    ...(logins.length > 0 ? [] : users.flatMap((id) => client.map((app) => nameOf('a', name, id, app)))),
+  ])
+}
+
+/** The one place that makes a name: kind, and a hash. A slash at the end of the issuer makes no difference. */
+function nameOf(kind: string, issuer: string, ...ids: readonly string[]): string {
+  return `${kind}:${hash('sha256', JSON.stringify([issuerName(issuer), ...ids]), 'base64')}`
 }

@@ -5,9 +5,10 @@
 -- KEYS[3]  the last number
 -- ARGV     1 milliseconds since 1970   2... over, revocation, in turn: milliseconds since 1970, a text of letters,
 --          digits and ':+/='
--- Output   the last number
 --
--- Idempotent: one that is there already keeps its number. All three keys expire when the last revocation is over.
+-- Idempotent: one that is there already keeps its number. All three keys expire when the last revocation is over. The
+-- first number is the time in thousandths of a millisecond: a history that begins anew, because Redis has lost its data,
+-- never has the numbers of an earlier one.
 local call = redis.call
 local function whole(text)
   local n = tonumber(text)
@@ -26,6 +27,7 @@ end
 for i = 2, #ARGV, 2 do
   local over = whole(ARGV[i])
   if over > now and not call('ZSCORE', KEYS[1], ARGV[i + 1]) then
+    call('SET', KEYS[3], ARGV[1] .. '000', 'NX')
     call('ZADD', KEYS[1], call('INCR', KEYS[3]), ARGV[i + 1])
     call('ZADD', KEYS[2], over, ARGV[i + 1])
   end
@@ -34,4 +36,3 @@ local last = call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
 if last[2] then
   for _, key in ipairs(KEYS) do call('PEXPIREAT', key, last[2]) end
 end
-return tonumber(call('GET', KEYS[3]) or '0')

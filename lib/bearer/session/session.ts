@@ -19,8 +19,17 @@ type AnySession = {
   readonly scope: readonly string[]
   /** The same list under the name that MCP's `AuthInfo` uses. Frozen. */
   readonly scopes: string[]
+  /**
+   * Aborted when the token expires or is revoked, within a second in every process; its `reason` is the error. For what
+   * outlives a request: WebSockets, event streams, subscriptions. Not enumerable.
+   *
+   * @example sessionOf(req).signal.addEventListener('abort', () => res.end())
+   */
+  readonly signal: AbortSignal
   /** Classes of the login: `acr`, or what the preset or the option `acrFrom` reads. Not enumerable, frozen. */
   readonly acr?: readonly string[]
+  /** Time of the login in seconds since 1970: `auth_time`, or what the preset or `authTimeFrom` reads. Not enumerable. */
+  readonly authTime?: number | undefined
   /** Expiry of the token in seconds since 1970: its `exp`. Undefined without one. */
   readonly expiresAt?: number
   /** Claims of the token, deeply frozen. */
@@ -86,6 +95,12 @@ export type SessionIdentity = Exclude<ReturnType<ReadSession>, undefined>
 /** The option `checkClaims`. */
 export type CheckClaims = (claims: Claims, token: { readonly header: Claims }) => boolean
 
+/**
+ * Claim with the time of the login, in seconds since 1970, or in minutes before the token was issued. Of several times the
+ * latest counts.
+ */
+export type LoginTime = ClaimPath | { readonly minutesBefore: ClaimPath }
+
 /** Rules for reading the sessions of an issuer's tokens. */
 export interface SessionRules {
   readonly session: ReadSession | undefined
@@ -94,6 +109,12 @@ export interface SessionRules {
   readonly scopeFrom: readonly ClaimPath[] | undefined
   /** Claims that hold the classes of the login. */
   readonly acrFrom: readonly ClaimPath[] | undefined
+  /** Claim that holds the time of the login. */
+  readonly authTimeFrom: LoginTime | undefined
+  /** Claims that name the login. */
+  readonly sidFrom: readonly ClaimPath[] | undefined
+  /** All names of the issuer; empty if each tenant has its own. */
+  readonly issuers: readonly string[]
   /** Whether a token without any scope is refused. */
   readonly scopeRequired: boolean
 }
@@ -175,15 +196,18 @@ export function identityReturned(value: unknown): SessionIdentity | Refusal {
   return value as SessionIdentity
 }
 
-/** Makes the session for `req.auth`, frozen. */
+/**
+ * Makes the session for `req.auth`, frozen.
+ *
+ * @param signalOf makes the session's signal, when it is first asked for
+ */
 export function makeSession(
-  issuer: string,
-  claims: Claims,
+  { issuer, claims, token, rules }: { issuer: string; claims: Claims; token: string; rules: SessionRules },
   identity: SessionIdentity,
-  token: string,
-  { scopeFrom, acrFrom }: Pick<SessionRules, 'scopeFrom' | 'acrFrom'>,
+  signalOf: (session: Session) => AbortSignal,
 ): Session {
   const { kind, clientId } = identity
+  const { scopeFrom, acrFrom, authTimeFrom } = rules
   const sub = isId(claims.sub) ? claims.sub : undefined // one that is not is the option session's matter
   const scope = Object.freeze(identity.scope === undefined ? scopeOf(claims, scopeFrom) : [...identity.scope])
   const session =
@@ -194,10 +218,21 @@ export function makeSession(
   Object.defineProperties(session, {
     token: { value: token },
     acr: { value: Object.freeze(acrOf(claims, acrFrom)) },
+    authTime: { value: authTimeOf(claims, authTimeFrom) },
     scopes: { value: scope },
     expiresAt: { value: typeof claims.exp === 'number' ? claims.exp : undefined },
+    signal: { get: () => signalOf(session as unknown as Session) },
   })
   return Object.freeze(session) as Session
+}
+
+function authTimeOf(claims: Claims, from: LoginTime = 'auth_time'): number | undefined {
+  const isAgo = isJsonObject(from) && 'minutesBefore' in from
+  const found = [claimAt(claims, isAgo ? (from.minutesBefore as ClaimPath) : (from as ClaimPath))].flat()
+  const { iat } = claims
+  const times = found.filter((one): one is number => typeof one === 'number' && one >= 0) // Clerk writes -1 for never
+  const at = isAgo ? times.map((minutes) => (iat as number) - 60 * minutes) : times
+  return at.length > 0 ? Math.max(...at) : undefined
 }
 
 /** `acr` is a text (OpenID Connect Core §2); a claim that `acrFrom` names may be a list. */

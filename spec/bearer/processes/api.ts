@@ -84,5 +84,16 @@ function recordedSession({ kind, id }: Revoked): Session {
   const claims = { iat: 1, ...(kind === 'token' && { jti: id }) }
   const sub = kind === 'subject' ? id : 'ada'
   const clientId = kind === 'client' ? id : 'app'
-  return { kind: 'user', issuer, sub, userId: sub, clientId, scope: [], scopes: [], claims, token: '' }
+  return {
+    kind: 'user',
+    issuer,
+    sub,
+    userId: sub,
+    clientId,
+    scope: [],
+    scopes: [],
+    claims,
+    token: '',
+    signal: new AbortController().signal,
+  }
 }

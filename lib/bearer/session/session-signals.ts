@@ -1,0 +1,69 @@
+import { isThenable } from '../../http/callback'
+import { type Clock, Watch } from '../../http/clock'
+import type { VerifiedToken } from '../issuers/token-verifier'
+import type { Reason } from '../refusal/refusal'
+import type { RevocationSource } from '../revocation/revocation-source'
+import type { Session } from './session'
+
+/** A session whose end somebody waits for. */
+interface Open {
+  readonly session: Session
+  readonly verified: VerifiedToken
+  readonly aborter: AbortController
+}
+
+/** Interval of looks. Another process's revocation comes after at most 250 ms, so a session ends within a second. */
+const LOOK_MS = 500
+/** Largest number of open sessions. Beyond it the oldest ends: its client connects again. */
+const MOST_OPEN = 100_000
+
+/**
+ * Makes the signals of sessions: one for each token, watched until the token has ended.
+ *
+ * @param ended makes the reason of a signal
+ */
+export function sessionSignals(
+  revocation: RevocationSource | undefined,
+  clock: Clock,
+  ended: (refused: Reason) => Error,
+): (session: Session, verified: VerifiedToken) => AbortSignal {
+  const open = new Map<string, Open>()
+  const watch = new Watch<Open>(clock, LOOK_MS, look)
+
+  return function signalOf(session, verified) {
+    const known = open.get(session.token)
+    if (known) return known.aborter.signal
+    const one = { session, verified, aborter: new AbortController() }
+    open.set(session.token, one)
+    if (look(one)) watch.add(one)
+    const [oldest] = open.size > MOST_OPEN ? open.values() : []
+    if (oldest) end(oldest, 'expired')
+    return one.aborter.signal
+  }
+
+  /** Whether the session is to be looked at again. */
+  function look(one: Open): boolean {
+    if (clock.date() / 1_000 >= one.verified.untilSec) end(one, 'expired')
+    else if (!one.aborter.signal.aborted) ask(one)
+    return !one.aborter.signal.aborted
+  }
+
+  function ask(one: Open): void {
+    try {
+      const state = revocation?.state(one.session, one.verified.rules)
+      if (isThenable(state))
+        state.then(
+          (late) => late === 'revoked' && end(one, 'revoked'),
+          () => undefined,
+        )
+      else if (state === 'revoked') end(one, 'revoked')
+    } catch {
+      // the next request reports it
+    }
+  }
+
+  function end(one: Open, refused: Reason): void {
+    open.delete(one.session.token)
+    one.aborter.abort(ended(refused))
+  }
+}
