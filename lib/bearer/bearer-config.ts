@@ -20,7 +20,7 @@ import type { RevocationSource } from './revocation/revocation-source'
 import { LINES } from './right-lines'
 import { type ScopeNeeded, type ScopeRule, scopeRule } from './session/scope'
 import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/session'
-import { sessionSignals } from './session/session-signals'
+import { sessionSignals } from './session-signals'
 
 /** Validated options of `requireBearer()`. */
 export interface BearerConfig {

@@ -23,7 +23,7 @@ export function whenAnswered<Answer, Result>(
   answer: Answer | PromiseLike<Answer>,
   next: (answer: Answer) => Result | Promise<Result>,
 ): Result | Promise<Result> {
-  return isThenable(answer) ? Promise.resolve(answer as PromiseLike<Answer>).then(next) : next(answer)
+  return isThenable(answer) ? Promise.resolve(answer).then(next) : next(answer)
 }
 
 /** Kind of a thrown value, without its message, which may hold a token. */

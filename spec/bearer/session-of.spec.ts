@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { type Session, requireBearer, sessionOf } from '../../lib'
+import { type RevocationSource, type Session, requireBearer, sessionOf } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
 import { addressed } from '../support/addressed'
@@ -21,10 +21,8 @@ async function asking(...before: RequestHandler[]) {
 describe('the signal of a session', () => {
   it('is aborted when the token expires or is revoked, also of check(), and not before', async () => {
     const gone = new Set<string>()
-    const revocation = {
-      state: ({ sub = '' }: Session) => (gone.has(sub) ? 'revoked' : 'valid') as 'revoked' | 'valid',
-    }
-    const late = { state: (session: Session) => Promise.resolve(revocation.state(session)) }
+    const revocation: RevocationSource = { state: ({ sub = '' }) => (gone.has(sub) ? 'revoked' : 'valid') }
+    const late: RevocationSource = { state: (session: Session) => Promise.resolve(revocation.state(session)) }
     for (const [source, who] of [
       [revocation, 'revoked'],
       [late, 'revoked'],

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { issuerName } from '../claims/claims'
 import { claimAt } from '../session/claim-path'
-import type { Session, SessionRules } from '../session/session'
+import type { Session } from '../session/session'
 
 /** What a `revoke…()` has revoked: `{ kind: 'subject', issuer: 'https://ident.example.org', id: 'ada', … }`. */
 export interface Revocation {
@@ -28,7 +28,12 @@ export interface RevocationEntry {
 export type Revocable = Pick<Session, 'issuer' | 'claims' | 'sub' | 'userId' | 'clientId'>
 
 /** The rules by which a session's tokens are named. */
-export type NamingRules = Partial<Pick<SessionRules, 'issuers' | 'sidFrom'>>
+export interface NamingRules {
+  /** Names of the issuer beside the session's. */
+  readonly issuers?: readonly string[]
+  /** Claims that name the login. Default `['sid']`. */
+  readonly sidFrom?: readonly (string | readonly string[])[] | undefined
+}
 
 /** Written form of a revocation: kind, hash of issuer and id, moment, end. */
 const ENTRY = /^([tlsca]:[A-Za-z0-9+/=]{44}):(\d{1,12}):(\d{1,16})$/

@@ -228,7 +228,7 @@ export function makeSession(
 
 function authTimeOf(claims: Claims, from: LoginTime = 'auth_time'): number | undefined {
   const isAgo = isJsonObject(from) && 'minutesBefore' in from
-  const found = [claimAt(claims, isAgo ? (from.minutesBefore as ClaimPath) : (from as ClaimPath))].flat()
+  const found = [claimAt(claims, isAgo ? from.minutesBefore : from)].flat()
   const { iat } = claims
   const times = found.filter((one): one is number => typeof one === 'number' && one >= 0) // Clerk writes -1 for never
   const at = isAgo ? times.map((minutes) => (iat as number) - 60 * minutes) : times

@@ -1,9 +1,9 @@
-import { isThenable } from '../../http/callback'
-import { type Clock, Watch } from '../../http/clock'
-import type { VerifiedToken } from '../issuers/token-verifier'
-import type { Reason } from '../refusal/refusal'
-import type { RevocationSource } from '../revocation/revocation-source'
-import type { Session } from './session'
+import { isThenable } from '../http/callback'
+import { type Clock, Watch } from '../http/clock'
+import type { VerifiedToken } from './issuers/token-verifier'
+import type { Reason } from './refusal/refusal'
+import type { RevocationSource } from './revocation/revocation-source'
+import type { Session } from './session/session'
 
 /** A session whose end somebody waits for. */
 interface Open {
