@@ -43,10 +43,26 @@ interface KeyControl {
         readonly algorithms: readonly Algorithm[];
     }[];
 }
+interface Revocation {
+    readonly kind: "token" | "login" | "subject" | "client";
+    readonly issuer: string;
+    readonly id: string;
+    readonly of?: {
+        readonly sub: string;
+        readonly clientId: string;
+    } | undefined;
+    readonly beforeSec: number;
+    readonly untilSec: number;
+}
+interface NamingRules {
+    readonly issuers?: readonly string[];
+    readonly sidFrom?: readonly (string | readonly string[])[] | undefined;
+}
+type RevocationState = "valid" | "revoked" | {
+    readonly unavailable: unknown;
+};
 interface RevocationSource {
-    state(session: Session): "valid" | "revoked" | {
-        readonly unavailable: unknown;
-    };
+    state(session: Session, rules?: NamingRules): RevocationState | Promise<RevocationState>;
 }
 interface BearerOptions extends IssuerOptions, DenyOptions {
     readonly issuers?: readonly IssuerOptions[] | undefined;
@@ -116,10 +132,13 @@ interface RedisRevocationsOptions {
     readonly clock?: Clock | undefined;
 }
 interface RedisRevocations extends RevocationSource {
-    revokeToken(issuer: string, id: string): Promise<void>;
-    revokeSession(issuer: string, sid: string): Promise<void>;
-    revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>;
-    revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>;
+    revokeToken(issuer: string, id: string, expSec?: number): Promise<Revocation>;
+    revokeSession(issuer: string, sid: string, of?: {
+        readonly sub: string;
+        readonly clientId: string;
+    }): Promise<Revocation>;
+    revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<Revocation>;
+    revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<Revocation>;
     ready(): Promise<void>;
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;

@@ -5,7 +5,9 @@ type AnySession = {
     readonly sub: string | undefined;
     readonly scope: readonly string[];
     readonly scopes: string[];
+    readonly signal: AbortSignal;
     readonly acr?: readonly string[];
+    readonly authTime?: number | undefined;
     readonly expiresAt?: number;
     readonly claims: Claims;
     readonly token: string;

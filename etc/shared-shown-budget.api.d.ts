@@ -12,6 +12,7 @@ type OwnOfSession = {
 type McpSession = McpAuthInfo & OwnOfSession & {
     scope?: any;
     claims?: any;
+    signal?: any;
 };
 type SessionProperty = "auth" extends keyof Express.Request ? object : AuthenticatedRequest;
 interface AuthenticatedRequest {

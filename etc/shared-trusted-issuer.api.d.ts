@@ -24,6 +24,10 @@ interface TokenOptions {
     readonly timesAsText?: boolean | undefined;
     readonly scopeFrom?: readonly (string | readonly string[])[] | undefined;
     readonly acrFrom?: readonly (string | readonly string[])[] | undefined;
+    readonly authTimeFrom?: string | readonly string[] | {
+        readonly minutesBefore: string | readonly string[];
+    } | undefined;
+    readonly sidFrom?: readonly (string | readonly string[])[] | undefined;
     readonly scopeRequired?: boolean | undefined;
     readonly checkClaims?: ((claims: Claims, token: {
         readonly header: Claims;

@@ -12,7 +12,6 @@ export {
   type RedisRevocations,
   type RedisRevocationsOptions,
 } from './bearer/revocation/redis-revocations'
-export type { NamingRules, Revocation } from './bearer/revocation/revocation-list'
 export { redisProofs, type RedisProofs } from './bearer/dpop/redis-proofs'
 export type { BearerOptions } from './bearer/bearer-options'
 export type { Audience } from './bearer/claims/claim-options'
@@ -20,7 +19,7 @@ export type { FindKey, KeyMaterial } from './bearer/keys/key-options'
 export type { Algorithm } from './bearer/keys/algorithm'
 export type { IssuerOptions } from './bearer/issuers/trusted-issuer'
 export type { IntrospectionOptions } from './bearer/issuers/introspection'
-export type { RevocationSource, RevocationState } from './bearer/revocation/revocation-source'
+export type { RevocationSource } from './bearer/revocation/revocation-source'
 export type { DpopOptions } from './bearer/dpop/dpop-check'
 export type { BearerMessage } from './bearer/diagnostics'
 export type { TokenSource } from './bearer/credentials/token-sources'
