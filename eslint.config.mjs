@@ -72,7 +72,6 @@ export default tseslint.config(
     },
     rules: {
       'import-x/no-restricted-paths': ['error', { zones: ZONES }],
-      'import-x/no-cycle': 'error',
       // The work for a text from outside grows with its length, and not faster.
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       'regexp/no-super-linear-move': ['error', { report: 'potential' }],

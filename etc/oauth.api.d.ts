@@ -88,11 +88,6 @@ interface ClientDirectory {
     findClient(clientId: string): Promise<ClientRow | null | undefined>;
     readonly scopes?: readonly string[] | undefined;
 }
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
-}
 interface Revocable {
     readonly jti: string;
     readonly grant_id?: string | undefined;
@@ -109,6 +104,11 @@ interface ApprovedApp {
     readonly hosts: readonly string[];
     readonly scope: readonly string[];
     readonly since: Date;
+}
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
 }
 interface ClientMetadata {
     readonly client_id?: string | undefined;

@@ -89,11 +89,6 @@ interface ThrottleStore {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-interface ThrottleHeaders {
-    readonly throttle?: boolean | "always" | undefined;
-    readonly rateLimit?: boolean | undefined;
-    readonly processingTime?: boolean | undefined;
-}
 interface Usage {
     readonly window: string;
     readonly limitMs: number | null;
@@ -116,6 +111,11 @@ interface RouteWindow extends MeterOptions {
 interface OverloadOptions {
     readonly loopDelayMs?: number | undefined;
     readonly isOverloaded?: (() => boolean) | undefined;
+}
+interface ThrottleHeaders {
+    readonly throttle?: boolean | "always" | undefined;
+    readonly rateLimit?: boolean | undefined;
+    readonly processingTime?: boolean | undefined;
 }
 interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly limitMs?: number | ((req: Request) => number) | undefined;

@@ -13,7 +13,6 @@ import { warn, warnOnce } from '../http/warn-once'
 import { storeMistake } from '../redis/store-mistake'
 import { PLACES } from './budget/past'
 import type { WaitRule } from './budget/hold'
-import type { ThrottleHeaders } from './request/response-headers'
 import type { AccountStore, ThrottleStore } from './store/store'
 import { RIGHT_LINES, WINDOW_LINES, asWork } from './setup/options-of-other-limiters'
 import type { SubjectFunction } from './subject'
@@ -77,6 +76,27 @@ export interface OverloadOptions {
    * lags. Called every 100 ms; returns true or false at once.
    */
   readonly isOverloaded?: (() => boolean) | undefined
+}
+
+/** Which response fields a throttle sets. `Retry-After` is always set on a refusal. */
+export interface ThrottleHeaders {
+  /**
+   * `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, of the window with the least left. `true`: on all
+   * responses but a 429, as recorded from the real service. `always`: on a 429, too. Default true.
+   */
+  readonly throttle?: boolean | 'always' | undefined
+  /**
+   * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
+   * 429, too. Default false.
+   *
+   * @experimental the draft may change
+   */
+  readonly rateLimit?: boolean | undefined
+  /**
+   * `X-PROCESSING-TIME`, the whole milliseconds that the response took. `false`: no response that passes this throttle has
+   * it. Default true.
+   */
+  readonly processingTime?: boolean | undefined
 }
 
 /** Options of `throttle()`. */

@@ -54,9 +54,12 @@ export function addressSubject(
 /** The subject of all clients without an IP address, and what a client that has left would be taken for. */
 export const UNKNOWN_ADDRESS = 'address:unknown'
 
+/** How an address begins, and few other subjects do: `isIP()` takes several times as long. */
+const ADDRESS_LIKE = /^(?:address:|[\da-f]{0,4}[.:])/i
+
 /** Whether a subject is an address, and no user or app. */
 export function isAddressSubject(who: string): boolean {
-  return who.startsWith('address:') || isIP(who) !== 0
+  return ADDRESS_LIKE.test(who) && (who.startsWith('address:') || isIP(who) !== 0)
 }
 
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */

@@ -4,7 +4,6 @@ import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
 import { NOBODY, ofStranger } from './owners'
 import type { Records } from './records'
-import type { WebsiteSession } from './website-sessions'
 
 /** The claims by which a token can be revoked: its own id, its grant, its website session, its user, its app. */
 export interface Revocable {
@@ -119,7 +118,7 @@ export class RevocationRecords {
   }
 
   /** Whether the user signed out of the session, or all of the user's sessions were ended. */
-  isSessionOver({ sid, userId, userMark }: WebsiteSession & { readonly userMark?: string }): Promise<boolean> {
+  isSessionOver({ sid, userId, userMark }: { sid: string; userId: string; userMark?: string }): Promise<boolean> {
     return this.isAny([this.isOnRecord(sid), this.isUserRevoked(userId, userMark)])
   }
 

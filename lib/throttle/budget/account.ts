@@ -1,4 +1,4 @@
-import type { Watch } from '../../http/clock'
+import { Watch } from '../../http/clock'
 import type { TimeLimit } from '../../http/deadline'
 import { GrantedTime } from './granted-time'
 import { type AskTerms, type Hold, OwnUsage } from './hold'
@@ -35,8 +35,12 @@ export interface AccountTerms {
   readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
   /** The table of subjects: the account of one, in the window that is open. */
   readonly of: (subject: string, now: number) => Account
-  /** Accounts of the policy in which requests wait. */
-  readonly lines: Watch<Account>
+  readonly lines: Lines
+}
+
+/** Accounts of a policy in which requests wait, and how many requests these are. */
+export class Lines extends Watch<Account> {
+  waiting = 0
 }
 
 /** The server that keeps an account, as this process knows it. Times are µs of the process's clock. */
@@ -310,11 +314,13 @@ class AccountState {
     hold.isConsidered = isMemory || (isDown && !isStarting && hold.window.wait.needsStore !== true)
     hold.joinedAt = now
     this.line.push(hold)
+    this.terms.lines.waiting++
   }
 
   /** A request leaves the line. */
   leave(at: number, isLetIn: boolean): void {
     const [hold] = this.line.splice(at, 1) as [Hold]
+    this.terms.lines.waiting--
     if (isLetIn) this.begin(hold)
     else this.refuse(hold)
   }

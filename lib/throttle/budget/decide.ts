@@ -24,7 +24,7 @@ export function admit(hold: Hold<Account>, now: number): Decision | 'gone' {
   else {
     account.join(hold, now)
     terms.lines.add(account)
-    makeRoom(terms.lines)
+    if (terms.lines.waiting > MOST_WAITING) makeRoom(terms.lines)
     if (hold.state !== 'waiting') return 'queue'
     if (decision === 'ask') server.ask(account)
   }
@@ -217,16 +217,11 @@ function isShareUsedUp(account: Account, limitUs: number, sums: OwnFigures): boo
 const MOST_WAITING = 4_096
 const NEVER_CUT = 8
 
-/** Where all lines together are full, the longest one loses its last request. @param lines accounts in which requests wait */
+/** Where all lines together are full, the longest one loses its last request. */
 function makeRoom(lines: Iterable<Account>): void {
-  let all = 0
   let longest: Account | undefined
-  for (const account of lines) {
-    const { length } = account.line
-    all += length
-    if (length > (longest?.line.length ?? NEVER_CUT)) longest = account
-  }
-  if (all <= MOST_WAITING || longest === undefined) return
+  for (const account of lines) if (account.line.length > (longest?.line.length ?? NEVER_CUT)) longest = account
+  if (longest === undefined) return
   const last = longest.line.at(-1) as Hold
   longest.leave(longest.line.length - 1, false)
   last.heard?.('queue')

@@ -2,27 +2,6 @@ import type { HeaderFields } from '../../http/measure/given-fields'
 import { wholeSeconds } from './refusal'
 import { type RequestHold, isEnforced, tightest } from './window'
 
-/** Which response fields a throttle sets. `Retry-After` is always set on a refusal. */
-export interface ThrottleHeaders {
-  /**
-   * `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, of the window with the least left. `true`: on all
-   * responses but a 429, as recorded from the real service. `always`: on a 429, too. Default true.
-   */
-  readonly throttle?: boolean | 'always' | undefined
-  /**
-   * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
-   * 429, too. Default false.
-   *
-   * @experimental the draft may change
-   */
-  readonly rateLimit?: boolean | undefined
-  /**
-   * `X-PROCESSING-TIME`, the whole milliseconds that the response took. `false`: no response that passes this throttle has
-   * it. Default true.
-   */
-  readonly processingTime?: boolean | undefined
-}
-
 /**
  * Sets the fields of a response. Clients hear nothing of a dry run.
  *

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import type { Request } from 'express'
-import { nowUs } from '../../http/clock'
+import { type Clock, nowUs } from '../../http/clock'
 import { usageError } from '../../http/help'
-import type { ThrottledRequest } from './request'
 import { type RequestHold, leftUs, tightest } from './window'
 
 /** `req.throttle`: what the subject of this request has used and has left, in the window with the least time left. */
@@ -70,11 +69,19 @@ export function budgetOf(req: IncomingMessage): RequestBudget {
   )
 }
 
+/** The request that it shows. */
+interface ShownRequest {
+  readonly time: { readonly clock: Clock; settle(): void }
+  readonly firstHold: RequestHold | undefined
+  readonly signal: AbortSignal
+  charge(ms: number): unknown
+}
+
 /** A {@link RequestBudget} that reads the request, for as long as the app likes. */
 export class ShownBudget implements RequestBudget {
-  readonly #request: ThrottledRequest
+  readonly #request: ShownRequest
 
-  constructor(request: ThrottledRequest) {
+  constructor(request: ShownRequest) {
     this.#request = request
   }
 

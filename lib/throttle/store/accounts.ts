@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import { UsageLog } from '../../advisor/usage-log'
-import { type Clock, Watch, nowUs, wallOffsetUs } from '../../http/clock'
+import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { TimeLimit } from '../../http/deadline'
-import { Account, type AccountTerms, type Server, memoryServer } from '../budget/account'
+import { Account, type AccountTerms, Lines, type Server, memoryServer } from '../budget/account'
 import { endLine, lookAtLine } from '../budget/decide'
 import { type NextWindow, priceOf } from '../budget/price'
 import { subjectId } from '../budget/subjects'
@@ -66,7 +66,7 @@ export class Accounts implements StoredPolicy {
       process: shared?.processName(name) ?? '',
       total: (ends, before, after) => void (this.#isClosed || this.usage.moved(ends, before, after)),
       of: (subject, now) => this.account(subject, now),
-      lines: new Watch<Account>(clock, LINE_MS, (account) => lookAtLine(account, nowUs(clock))),
+      lines: new Lines(clock, LINE_MS, (account) => lookAtLine(account, nowUs(clock))),
     }
     this.#memory = memoryServer(new WindowClock(wallOffsetUs(clock), 0))
     shared?.join(this)

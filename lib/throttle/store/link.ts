@@ -7,8 +7,8 @@ import { WindowClock } from '../budget/window-clock'
 import { type SyncedMessage, channels } from '../events'
 import { CircuitBreaker } from './circuit-breaker'
 import { OutageNews } from './outage-news'
-import type { SharedStore } from './shared-store'
-import { type Beat, type StoreServer, WAITS_MS } from './store'
+import type { RefusalsMessage } from '../refusals'
+import { type AccountStore, type Beat, type StoreServer, WAITS_MS } from './store'
 
 /** Reports in one command. */
 const TOGETHER = 100
@@ -32,6 +32,27 @@ const TOLERANCE_LEAST_US = 1_000
 /** Where no more may run than this, ends are told at once: other processes need each place. */
 const FEW_PLACES = 8
 
+/** The store of a link, as all policies over it share it in this process. */
+export interface LinkedStore {
+  readonly store: AccountStore
+  readonly clock: Clock
+  /** Deadline of an answer, in milliseconds. */
+  readonly deadlineMs: number
+  /** What requests get during an outage, for messages. */
+  readonly meanwhile: string
+  /** What is told with each heartbeat: what this process refuses, and its policies with their terms. */
+  readonly refused: RefusalsMessage
+  readonly statedTerms: string[]
+  /** The number of the last report. */
+  lastSeq: number
+  /** The link to the server that keeps the accounts of the subject with this id now. */
+  linkOf(id: string): Link
+  /** Accounts of all policies. */
+  accounts(): Iterable<Account>
+  /** Hears the terms that other processes state. */
+  compareTerms(stated: readonly string[], place: string | undefined): void
+}
+
 /** One command: the reports of some accounts. */
 interface Command {
   readonly accounts: readonly Account[]
@@ -50,7 +71,7 @@ export class Link implements Server {
   readonly clock: WindowClock
   readonly isMemory = false
   living = 1
-  readonly #store: SharedStore
+  readonly #store: LinkedStore
   readonly #clock: Clock
   readonly #startedAt: number
   readonly #breaker: CircuitBreaker
@@ -74,7 +95,7 @@ export class Link implements Server {
 
   constructor(
     readonly server: StoreServer,
-    store: SharedStore,
+    store: LinkedStore,
   ) {
     this.#store = store
     this.#clock = store.clock
@@ -141,7 +162,7 @@ export class Link implements Server {
 
   /** A request has ended: reports at once if somebody waits for that. Ticks look at an account while it has any. */
   ended(account: Account, now: number): void {
-    if (dueAt(account, now) === 'now') this.ask(account)
+    if (isDueNow(account, now)) this.ask(account)
   }
 
   /**
@@ -285,7 +306,7 @@ export class Link implements Server {
     }
     if (account.line.length > 0) account.askLater(now)
     const isNew = account.line[0]?.isConsidered === false
-    if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
+    if (isNew || isDueNow(account, now) || this.#refreshed.has(account)) this.ask(account)
   }
 
   /** The answer to the command is lost, so this process decides alone about its accounts. The answer may still come. */
@@ -336,11 +357,10 @@ export class Link implements Server {
       }
       account.enter(now)
       account.grant.tick(account.own.live.length)
-      const isDue = dueAt(account, now) !== undefined
-      if (!isDue && isActive(account, now)) continue
-      if (isDue && sent >= TICK_MOST) continue
+      const isToTell = isDue(account, now)
+      if (isToTell ? sent >= TICK_MOST : isActive(account)) continue
       this.#active.delete(account)
-      if (!isDue) continue
+      if (!isToTell) continue
       this.#active.add(account) // behind those that were not sent
       sent++
       this.ask(account, TOGETHER)
@@ -442,27 +462,29 @@ export class Link implements Server {
   }
 }
 
+/** Whether a report is due at once: requests wait for what it frees, here or perhaps in other processes. */
+function isDueNow(account: Account, now: number): boolean {
+  return account.isTold && account.hasEnded && (account.line.length > 0 || areFew(account, now))
+}
+
 /**
- * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
- * differs from what was told by more than the tolerance, a hot subject has something ahead, or a hold ends later or sooner
- * than was told.
+ * Whether a report is due at a tick: the truth differs from what was told by more than the tolerance, a hot subject has
+ * something ahead, or a hold ends later or sooner than was told.
  */
-function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
+function isDue(account: Account, now: number): boolean {
   const { told, heard, toldUntil, own, grant, hasEnded } = account
-  if (!account.isTold) return 'tick'
-  if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  if (!account.isTold || isDueNow(account, now)) return true
   const sums = own.at(now)
   const untold = sums.usedUs + sums.pricedUs - told.used - told.held - heard.granted
   const toleranceUs = Math.max(TOLERANCE_LEAST_US, account.limitUs / (TOLERANCE * account.server.living))
-  if (Math.abs(untold) > toleranceUs) return 'tick'
-  if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return 'tick'
-  if (own.unseenUs !== told.unseen || isHalfExcused(account, sums.excusedUs)) return 'tick'
-  if ((own.live.length === 0 || hasEnded) && toldUntil > now + TICK_US) return 'tick'
+  if (Math.abs(untold) > toleranceUs) return true
+  if ((grant.us > 0 || heard.ahead > 0) && !grant.isStanding) return true
+  if (own.unseenUs !== told.unseen || isHalfExcused(account, sums.excusedUs)) return true
+  if ((own.live.length === 0 || hasEnded) && toldUntil > now + TICK_US) return true
   const { lastEnd } = sums
   const startedAhead = heard.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
   const until = startedAhead ? Math.max(toldUntil, grant.until) : toldUntil
-  const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
-  return endsLater ? 'tick' : undefined
+  return lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
 }
 
 /** Whether waits for clients have taken half of what this process may excuse by itself. */
@@ -477,10 +499,7 @@ function areFew(account: Account, now: number): boolean {
   return !account.hasPlace(account, account.usedUs(now), FEW_PLACES)
 }
 
-/** Whether a tick is to look at the account again. */
-function isActive(account: Account, now: number): boolean {
-  const { own, line, grant } = account
-  return (
-    own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0 || dueAt(account, now) !== undefined
-  )
+/** Whether a tick is to look at the account again, though nothing is due. */
+function isActive({ own, line, grant }: Account): boolean {
+  return own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0
 }

@@ -7,7 +7,7 @@ import { warnOnce } from '../../http/warn-once'
 import type { Account } from '../budget/account'
 import { Overload } from '../overload/overload'
 import { Refusals, type RefusalsMessage } from '../refusals'
-import { Link } from './link'
+import { Link, type LinkedStore } from './link'
 import type { StoreServer, AccountStore } from './store'
 
 /** Deadline of an answer, in milliseconds, unless the store has another. */
@@ -23,7 +23,7 @@ export interface StoredPolicy extends Iterable<Account> {
 }
 
 /** A store as all policies over it share it in this process: a {@link Link} to each of its servers. */
-export class SharedStore {
+export class SharedStore implements LinkedStore {
   static readonly #of = new WeakMap<AccountStore, SharedStore>()
 
   readonly #links = new Map<StoreServer, Link>()
