@@ -90,4 +90,24 @@ describe('noteCopy()', () => {
     assert.equal(code, 'TOLLGATE_COPIES')
     assert.match(message, /two versions of express-tollgate/)
   })
+
+  it('put one property on a response and one on its request, and hear a method once', async () => {
+    const added: PropertyKey[][] = []
+    const note: RequestHandler = (req, res) => {
+      added.push([res, req].flatMap((each) => Reflect.ownKeys(each)))
+      res.end()
+    }
+    const terms = { subject: () => 'ada', windowMs: 86_400_000 }
+    const other = copy()
+    const throttles = [first.throttle(terms), other.throttle({ ...terms, name: 'b' }), other.processingTime()]
+    await (
+      await asking(note)
+    )('/')
+    await (
+      await asking(...throttles, note)
+    )('/')
+    const [bare = [], ours = []] = added
+    const names = ours.filter((key) => !bare.includes(key)).map(String)
+    assert.deepEqual(names, [`Symbol(express-tollgate.hooks.${PROTOCOL})`, 'throttle'])
+  })
 })
