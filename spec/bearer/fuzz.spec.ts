@@ -6,7 +6,7 @@ import { bearerConfig } from '../../lib/bearer/bearer-config'
 import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
 import { manualClock } from '../../lib/testing/index'
 
-const runs = Number(process.env.FUZZ_RUNS ?? 10_000)
+const runs = Number(process.env.FUZZ_RUNS ?? 3_000)
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 32))
 
 const NOW = 1_800_000_000

@@ -86,7 +86,7 @@ const goodput = (outcomes: readonly Outcome[], fromMs: number, untilMs: number) 
     .length /
   ((PER_SEC * (untilMs - fromMs)) / 1_000)
 
-const SEEDS = [1, 2, 3, 4, 5]
+const SEEDS = [1, 2, 3]
 
 describe('throttle({ overload: true }) on a simulated event loop', () => {
   it('answers equal users in proportion from the second second on, at three times the capacity', () => {

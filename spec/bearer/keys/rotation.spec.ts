@@ -124,8 +124,8 @@ describe('requireBearer() and an issuer that gives a kid to another key', () => 
     const [own, forger] = [keyOf('k'), keyOf('k')]
     const { state, clock, ask } = checking([own.jwk])
     assert.equal(await ask(own.token()), 'ada')
-    for (let round = 2; round <= 4; round++) {
-      const forged = Array.from({ length: 700 }, (_, i) => ask(forger.token({}, { jti: `${round}-${i}` })))
+    for (let round = 2; round <= 3; round++) {
+      const forged = Array.from({ length: 520 }, (_, i) => ask(forger.token({}, { jti: `${round}-${i}` })))
       assert.equal(await ask(own.token({}, { jti: `${round}` })), 'ada')
       assert.equal(await Promise.race(forged), 'signature') // those beyond the first 500 are refused at once
       clock.advance(2_000)
