@@ -1,7 +1,7 @@
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { startSentinelGroup } from '../support/sentinel'
+import { startSentinelGroup } from '../redis/sentinel'
 import { startApis } from './apis'
 import { LONG_WINDOW_MS, totals } from './shared-total'
 import { watchStalls } from './stalls'

@@ -5,9 +5,9 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Cluster as ValkeyCluster, Redis as ValkeyClient } from 'iovalkey'
 import { type RedisClient, type ClosableOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
-import { type RedisCluster, startCluster } from '../support/cluster'
+import { type RedisCluster, startCluster } from '../redis/cluster'
 import { type Server, startRedis } from '../support/redis'
-import { type SentinelGroup, startSentinelGroup } from '../support/sentinel'
+import { type SentinelGroup, startSentinelGroup } from '../redis/sentinel'
 import { storeContract } from '../oauth/stores/store-contract'
 
 let redis: Server

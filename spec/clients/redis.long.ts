@@ -9,7 +9,7 @@ import { type ThrottleStore, redisProofs, redisRevocations, redisStore, throttle
 import { redisOAuthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/inspect/redis-windows'
 import { type Server, startRedis } from '../support/redis'
-import { type RedisCluster, startCluster } from '../support/cluster'
+import { type RedisCluster, startCluster } from '../redis/cluster'
 import { TYPESCRIPT } from '../support/typescript'
 import { insideOf } from '../../lib/throttle/store/store'
 import { until } from '../support/until'

@@ -7,9 +7,9 @@ import { type ThrottleOptions, type ThrottleStore, redisStore, throttle, throttl
 import { insideOf } from '../../lib/throttle/store/store'
 import { changedReports } from '../support/asking-store'
 import { type Answer, serve } from '../support/serve'
-import { type RedisCluster, startCluster } from '../support/cluster'
+import { type RedisCluster, startCluster } from '../redis/cluster'
 import { type Server, startRedis } from '../support/redis'
-import { type SentinelGroup, startSentinelGroup } from '../support/sentinel'
+import { type SentinelGroup, startSentinelGroup } from '../redis/sentinel'
 import { assertIs, atLeast, below, between, above, until } from '../support/until'
 
 let redis: Server

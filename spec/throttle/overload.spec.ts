@@ -10,7 +10,7 @@ import {
   throttle,
 } from '../../lib'
 import { redisWindows } from '../../lib/inspect/redis-windows'
-import { blockableClock } from '../support/blockable-clock'
+import { blockableClock } from './blockable-clock'
 import { heard, warned } from '../support/heard'
 import { databaseOfSuite } from '../support/redis'
 import { serve } from '../support/serve'

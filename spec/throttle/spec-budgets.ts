@@ -5,7 +5,7 @@ import type { Answer, Report } from '../../lib/throttle/budget/report'
 import { Accounts } from '../../lib/throttle/store/accounts'
 import { SharedStore } from '../../lib/throttle/store/shared-store'
 import type { AccountStore } from '../../lib/throttle/store/store'
-import { type Reported, reportFor } from '../support/report'
+import { type Reported, reportFor } from './redis/report'
 import { StoreModel } from './simulation/model'
 import { SpecRequest } from './spec-request'
 

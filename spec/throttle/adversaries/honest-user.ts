@@ -5,7 +5,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import { throttle } from '../../../lib'
 import { serve } from '../../support/serve'
-import { steppedClock, turn } from '../../support/stepped-clock'
+import { steppedClock, turn } from '../stepped-clock'
 import { Random } from '../simulation/random'
 import { assertIs, atMost } from '../../support/until'
 

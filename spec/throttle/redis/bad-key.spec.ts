@@ -5,7 +5,7 @@ import { type StoreMessage, type ThrottleOptions, type ThrottleStore, redisStore
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
 import { askingStore } from '../../support/asking-store'
 import { heard, warned } from '../../support/heard'
-import { missedDeadline } from '../../support/missed-deadline'
+import { missedDeadline } from './missed-deadline'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
 import { assertIs, atLeast, below, above, until } from '../../support/until'

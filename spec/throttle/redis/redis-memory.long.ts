@@ -5,7 +5,7 @@ import { type ThrottleStore, redisStore } from '../../../lib/index'
 import type { Report } from '../../../lib/throttle/budget/report'
 import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { startRedis } from '../../support/redis'
-import { reportFor } from '../../support/report'
+import { reportFor } from './report'
 import { assertIs, atMost, above, until } from '../../support/until'
 import { insideOf } from '../../../lib/throttle/store/store'
 

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Response } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { type Handling, heldApi } from '../../support/held-api'
+import { type Handling, heldApi } from './held-api'
 import { serve } from '../../support/serve'
 import { assertIs, atMost, until } from '../../support/until'
 

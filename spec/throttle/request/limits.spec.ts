@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import express, { type Request, type ErrorRequestHandler, type RequestHandler } from 'express'
 import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { heldApi } from '../../support/held-api'
+import { heldApi } from './held-api'
 import { serve } from '../../support/serve'
 import { addressed } from '../../support/addressed'
 

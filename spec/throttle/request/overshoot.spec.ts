@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ThrottledError, budgetOf } from '../../../lib'
-import { type Handling, heldApi } from '../../support/held-api'
+import { type Handling, heldApi } from './held-api'
 
 describe('throttle({ carryOvershoot })', () => {
   /** What the next window begins with, after one request of 1,600 ms and a charge. */

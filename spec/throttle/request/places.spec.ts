@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import express, { type Response } from 'express'
 import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { type Handling, heldApi } from '../../support/held-api'
+import { type Handling, heldApi } from './held-api'
 import { connected, serve } from '../../support/serve'
 import { assertIs, atMost, above, until } from '../../support/until'
 

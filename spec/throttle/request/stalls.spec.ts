@@ -7,10 +7,10 @@ import express, { type Response } from 'express'
 import { throttle } from '../../../lib'
 import { opaqueStore } from '../../../lib/throttle/store/store'
 import { modelStores } from '../adversaries/model-stores'
-import { blockableClock } from '../../support/blockable-clock'
+import { blockableClock } from '../blockable-clock'
 import { get, serve } from '../../support/serve'
 import { spawnProgram } from '../../support/typescript'
-import { steppedClock } from '../../support/stepped-clock'
+import { steppedClock } from '../stepped-clock'
 import { not, until } from '../../support/until'
 
 const BLOCKED_MS = 500

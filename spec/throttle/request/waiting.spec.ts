@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type RefusedMessage, ThrottledError, type ThrottleOptions } from '../../../lib'
 import { tooMany } from '../../../lib/throttle/request/refusal'
-import { heldApi } from '../../support/held-api'
+import { heldApi } from './held-api'
 import { heard } from '../../support/heard'
 import { assertIs, between, above, until } from '../../support/until'
 

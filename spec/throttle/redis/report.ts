@@ -1,4 +1,4 @@
-import type { Report } from '../../lib/throttle/budget/report'
+import type { Report } from '../../../lib/throttle/budget/report'
 
 /** A report's figures, and what is its account's, beside each other. */
 export interface Reported extends Partial<Omit<Report, 'account'>> {

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import express, { type Express } from 'express'
 import { type DevIssuer, devIssuer } from '../../lib/testing'
-import { type Block, page } from './markdown'
-import { listen } from './serve'
+import { type Block, page } from '../support/markdown'
+import { listen } from '../support/serve'
 
 /** What a sample is, once it runs: its exports, its app on a port, and where the app answers. */
 export interface Sample {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
-import { type Server, freePort, startRedis } from './redis'
-import { until } from './until'
+import { type Server, freePort, startRedis } from '../support/redis'
+import { until } from '../support/until'
 
 const SLOTS = 16_384
 

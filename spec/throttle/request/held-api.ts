@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test'
 import express, { type Request, type Response } from 'express'
-import { type ThrottleOptions, throttle } from '../../lib/index'
-import { manualClock } from '../../lib/testing'
-import { connected, serve } from './serve'
-import { until } from './until'
+import { type ThrottleOptions, throttle } from '../../../lib/index'
+import { manualClock } from '../../../lib/testing'
+import { connected, serve } from '../../support/serve'
+import { until } from '../../support/until'
 
 export interface Handling {
   readonly req: Request

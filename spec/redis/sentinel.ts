@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { type Server, startRedis, startServer } from './redis'
-import { including, not, until } from './until'
+import { type Server, startRedis, startServer } from '../support/redis'
+import { including, not, until } from '../support/until'
 
 /** A primary with a replica, and three sentinels that watch them. */
 export interface SentinelGroup {
