@@ -1,4 +1,4 @@
-// npm run bench [-- --quick | --rounds N] [QUESTION …]: answers the questions below, and prints the tables of
+// npm run bench [-- --quick | --rounds N | --node=24] [QUESTION …]: answers the questions below, and prints the tables of
 // docs/PERFORMANCE.md. --quick shows in half a minute that all of it works; its figures say nothing.
 import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { COLD_TOKENS, type LoadName } from './loads'
+import { COLD_TOKENS, LOADS, type LoadName } from './loads'
 import { type OverloadExtent, measureOverload } from './overload'
 import type { Setup } from './contestants/setup'
 import { type Extent, type Rounds, type Slice, measure } from './measure'
@@ -132,8 +132,9 @@ async function main(): Promise<void> {
     console.log(`\n### ${title}`)
     for (const load of loads) {
       const found = await measure(contestants, load, extent, setup)
-      if (loads.length > 1) console.log(`\nAsked by ${load}:`)
+      console.log(`\nNode ${process.versions.node}, load: ${load}.`)
       console.log(`\n${name === 'commands' ? commandTable(found) : costTable(found, contestants[0])}`)
+      if (!values.quick && LOADS[load].expect === 200) checkCommands(found, extent)
     }
   }
   close()
@@ -155,6 +156,18 @@ async function answerOverload(extent: OverloadExtent, setup: Setup): Promise<voi
   }
 }
 
+/** A heartbeat a second is no question about a user. */
+const HEARTBEATS_PER_SEC = 2
+
+/** What is to be measured over Redis has asked it. */
+function checkCommands(rounds: Rounds, { sliceMs, afterMs }: Extent): void {
+  for (const [name, slices] of rounds) {
+    const perSec = median(slices.map(({ commands, perSec }) => commands * perSec))
+    if (perSec <= (HEARTBEATS_PER_SEC * (sliceMs + afterMs)) / sliceMs)
+      throw new Error(`"${name}" asked Redis ${perSec.toFixed(1)} times a second: nothing was measured over Redis`)
+  }
+}
+
 /** Ratios of slices of the same round; medians over the rounds. */
 function costTable(rounds: Rounds, floor: ContestantName): string {
   const floors = rounds.get(floor) ?? []
@@ -166,8 +179,9 @@ function costTable(rounds: Rounds, floor: ContestantName): string {
     to(slices, (slice, bare) => slice.perSec / bare.perSec, 2),
     to(slices, (slice) => slice.cpuUs, 1),
     to(slices, (slice, bare) => slice.cpuUs / bare.cpuUs, 2),
+    name.includes('Redis') ? to(slices, (slice) => slice.commands, 3) : '–',
   ])
-  return table([['', 'Requests/s', `× ${floor}`, 'CPU µs', `× ${floor}`], ...rows])
+  return table([['', 'Requests/s', `× ${floor}`, 'CPU µs', `× ${floor}`, 'Commands per request'], ...rows])
 }
 
 function commandTable(rounds: Rounds): string {

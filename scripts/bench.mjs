@@ -1,5 +1,7 @@
-// npm run bench: gets the peers, builds the package as it is published, and runs bench/main.ts, compiled.
+// npm run bench [-- --node=24]: gets the peers, builds the package as it is published, and runs bench/main.ts, compiled, on
+// Node 22 and 24.
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
@@ -30,10 +32,16 @@ buildSync({
   platform: 'node',
   target: 'node20',
 })
-const child = spawn(process.execPath, [join(bench, 'dist/main.js'), ...process.argv.slice(2)], {
-  cwd: root,
-  stdio: 'inherit',
-  env: withRedis(needRedis()),
-})
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
-child.on('exit', (code) => process.exit(code ?? 1))
+/** Which Nodes are measured, one after the other. */
+const nodes = process.argv.flatMap((arg) => (arg.startsWith('--node=') ? [arg.slice('--node='.length)] : []))
+const args = process.argv.slice(2).filter((arg) => !arg.startsWith('--node='))
+const env = withRedis(needRedis())
+for (const node of nodes.length > 0 ? nodes : ['22', '24']) {
+  const command = ['--yes', '-p', `node@${node}`, '--', 'node', join(bench, 'dist/main.js'), ...args]
+  const child = spawn('npx', command, { cwd: root, stdio: 'inherit', env })
+  const stop = () => child.kill('SIGTERM')
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  const [code] = await once(child, 'exit')
+  process.off('SIGINT', stop).off('SIGTERM', stop)
+  if (code !== 0) process.exit(code ?? 1)
+}
