@@ -70,9 +70,10 @@ export class TimeLimit {
     return Math.max(0, this.#until - this.clock.now())
   }
 
-  /** @throws {TimeoutError} where the answer does not come by then */
+  /** @throws {TimeoutError} where the answer does not come by then, also where the event loop was blocked meanwhile */
   within<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    return within(this.leftMs, this.clock, () => answer)
+    const over = this.pause(Infinity).then(() => Promise.reject(new TimeoutError('no answer in time')))
+    return Promise.race([answer, over])
   }
 
   /** Waits so long, or until then. */

@@ -7,15 +7,14 @@ import { askingStore } from '../support/asking-store'
 import { ready } from '../support/ready'
 import { redisOfTest } from '../support/redis'
 import { serve } from '../support/serve'
-import { longestStallMs, stoppedMs, watchStalls } from './stalls'
 import { FULL, quantile, tell } from './table'
 
 const ROUNDS = FULL ? 300 : 50
 /** What the docs name. */
 const ANSWERED_MS = 2_000
 const CLOSED_MS = 3_000
-/** Timers fire late by this where nothing stood still. */
-const TIMERS_MS = 50
+/** A call takes several turns of the event loop. */
+const TURNS_MS = 100
 
 const CALLS: readonly [string, number, (of: Throttle, fresh: () => Throttle) => Promise<unknown>][] = [
   ['usage()', ANSWERED_MS, (of) => of.usage('ada')],
@@ -36,7 +35,6 @@ describe(
     for (const [name, boundMs, call] of CALLS)
       it(`ends ${name} within ${boundMs} ms`, { timeout: 3_600_000 }, async (t) => {
         const redis = await redisOfTest(t)
-        const stalls = await watchStalls(t)
         const took: number[] = []
         let round = 0
         let app = express()
@@ -63,22 +61,18 @@ describe(
           const asked = Array.from({ length: 20 }, () => sleep(Math.random() * 400).then(() => get('/')))
           await sleep(Math.random() * 400)
           const begin = performance.now()
-          await call(throttled, fresh).catch((err: Error) => assert.match(err.message, /Redis at|the store/))
+          const ended = call(throttled, fresh).then(
+            () => true,
+            (err: Error) => /Redis at|the store/.test(err.message),
+          )
+          const isOver = sleep(boundMs + TURNS_MS, false) // a timer of the same event loop: a busy machine delays both
+          assert.ok(await Promise.race([ended, isOver]), `round ${round}`)
           took.push(performance.now() - begin)
           await stalling
           redis.signal('SIGCONT')
           await Promise.all([...asked, ...open.map((each) => each.close())])
         }
-        const stoodStillMs = stoppedMs(await longestStallMs([], stalls))
-        const longestMs = Math.round(Math.max(...took))
-        tell(t, {
-          name,
-          longestMs,
-          medianMs: Math.round(quantile(took, 0.5)),
-          p95Ms: Math.round(quantile(took, 0.95)),
-          stoodStillMs,
-        })
-        assert.ok(longestMs <= boundMs + TIMERS_MS + stoodStillMs, `${longestMs} ms`)
+        tell(t, { name, longestMs: Math.round(Math.max(...took)), medianMs: Math.round(quantile(took, 0.5)) })
       })
   },
 )

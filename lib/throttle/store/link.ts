@@ -198,7 +198,7 @@ export class Link implements Server {
     }
     return new Promise<void>((resolve) => {
       const waiting = this.#refreshed.get(account) ?? []
-      const cancel = deadline(this.#clock, time.leftMs, () => this.#tellRefreshed(account))
+      const cancel = this.#clock.after(time.leftMs, () => this.#tellRefreshed(account))
       const told = () => {
         cancel()
         resolve()
