@@ -622,8 +622,11 @@ describe('Accounts of a process that starts', () => {
 
 describe('Accounts whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
-  async function cutOff() {
+  async function cutOff(used = 0) {
     const t = await openBudgets({ living: 4 })
+    t.other({ used })
+    void t.budgets.refresh('ada')
+    await t.settle()
     t.server.isDown = true
     await t.settle(1_000) // the next heartbeat fails
     for (let i = 0; i < 20; i++) await t.settle(20)
@@ -636,12 +639,17 @@ describe('Accounts whose store does not answer', () => {
     assert.equal(Array.from({ length: 40 }, () => ask(0)).filter(hasBegun).length, 32 / 4)
   })
 
-  it('lets a request run alone that needs more than is left of its share, once the outage lasts for a second', async () => {
-    const { ask, settle } = await cutOff()
-    assert.equal(hasBegun(ask(LIMIT_US / 2)), false)
-    await settle(1_100)
-    assert.deepEqual([ask(LIMIT_US / 2), ask(LIMIT_US / 2)].map(hasBegun), [true, false])
-  })
+  for (const [when, part, atOnce, later] of [
+    ['at once where all processes together have that left', 0.5, [true, false], [false, false]],
+    ['else once the outage lasts for a second', 0.7, [false, false], [true, false]],
+  ] as const)
+    it(`lets one request run alone that needs more than is left of its share: ${when}`, async () => {
+      const { ask, settle } = await cutOff(0.4 * LIMIT_US)
+      const two = () => [ask(part * LIMIT_US), ask(part * LIMIT_US)].map(hasBegun)
+      assert.deepEqual(two(), atOnce)
+      await settle(1_100)
+      assert.deepEqual(two(), later)
+    })
 
   for (const priceUs of [1_000, LIMIT_US / 10, LIMIT_US / 2])
     it(`gives a user who asks one by one no more than the share and one request: price ${priceUs} µs`, async () => {

@@ -8,7 +8,7 @@ export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
 
 /** A user refused from memory is asked about at least this often. */
 const UNHEARD_US = 2_000_000
-/** During an outage longer than this a request runs alone whose price is beyond what is left of the share. */
+/** During an outage longer than this a request runs alone whose price is beyond all that was left for everybody. */
 const LONG_OUTAGE_US = 1_000_000
 
 /** A request asks for time. Where it says `ask` or `wait`, the request stands in line, and its `heard` is to be set. */
@@ -189,14 +189,16 @@ function fits(account: Account, hold: Hold, sums: OwnFigures, now: number, isAlo
 }
 
 /**
- * Without the store a process uses no more than its share. A request whose price is beyond what is left of it runs alone, in
- * an outage that is no short one.
+ * Without the store a process uses no more than its share. While some of it is left, a request with a higher price runs
+ * alone: at once where it fits what was left for all processes, else in an outage that is no short one.
  */
 function fitsShare(account: Account, hold: Hold, sums: OwnFigures, now: number): boolean {
   const { own, server, heard } = account
   const leftUs = shareLeftUs(account, hold.limitUs, sums)
   if (hold.priceUs <= leftUs) return account.hasPlace(hold, heard.used + sums.usedUs, own.live.length * server.living)
-  return leftUs > 0 && own.live.length === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
+  if (hold.priceUs > hold.limitUs - heard.used - heard.held - sums.usedUs)
+    if (!server.isDown || now - server.downSince <= LONG_OUTAGE_US) return false
+  return leftUs > 0 && own.live.length === 0
 }
 
 /** What is left of this process's share of what was left when the others were last heard. */

@@ -198,7 +198,6 @@ export class Laws {
     const { account } = hold
     const { heard: others, heardAt, number } = account
     const isAlone = [...work.live].every((one) => one === request || one.process !== process)
-    const lone = isAlone && process.downForUs > LONG_OUTAGE_US ? request.admittedPriceUs : 0
     const heard = Math.max(work.startOf(number), process.simulated(heardAt) + 1) // what began in this microsecond was told
     let [us, heldThen] = [0, 0]
     for (const one of this.admittedOf(work)) {
@@ -214,6 +213,8 @@ export class Laws {
     const before = work.used(number, process) - work.since(heard, process)
     const share = Math.max(0, limitUs - others.used - others.held - before - heldThen) / process.living
     const slack = allow.toleranceUs + allow.roundingUs + allow.edgeUs(work, number)
+    const isHeld = request.admittedPriceUs <= limitUs - others.used - others.held - before + slack
+    const lone = isAlone && (isHeld || process.downForUs > LONG_OUTAGE_US) ? request.admittedPriceUs : 0
     if (us > share + lone + slack)
       sim.found('an outage is bounded by shares', { us, share, lone, slack, process: process.id, seq: request.seq })
   }

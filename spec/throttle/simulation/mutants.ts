@@ -202,7 +202,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['shares in an outage', 'outage:12', 'leftThen > 0 ? leftThen / server.living', 'leftThen > 0 ? leftThen'],
     ['what others held in an outage', 'outage:1', '.used - heard.held - ownWhenHeard', '.used - ownWhenHeard'],
     ['shares of the places in an outage', './budgets', 'own.live.length * server.living', 'own.live.length'],
-    ['one request in a long outage', './budgets', 'now - server.downSince > LONG_OUTAGE_US', 'false'],
+    ['one request in a long outage', './budgets', 'now - server.downSince <= LONG_OUTAGE_US', 'true'],
     [
       'none beyond a share that is used up',
       './budgets',
