@@ -25,7 +25,7 @@ export function clientNetwork(req: ClientRequest | undefined, ipv6Prefix?: numbe
   const network = networkOf(address, ipv6Prefix)
   if (network !== undefined) {
     warnOfTrust(req, trust)
-    if (isInner(network)) warnOfInnerAddress(req, trust)
+    warnOfProxyAddress(req, trust, network)
   } else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has none
   return network ?? UNKNOWN_NETWORK
 }
@@ -64,45 +64,48 @@ function isInner(network: string): boolean {
   return INNER.test(network)
 }
 
-function isPublic(text: string): boolean {
-  const network = networkOf(text.trim())
-  return network !== undefined && !isInner(network)
+function publicNetwork(address: unknown): string | undefined {
+  const network = networkOf(address)
+  return network !== undefined && isInner(network) ? undefined : network
 }
 
-/** Fields in which proxies that write no X-Forwarded-For tell the client's address: nginx, Cloudflare, Akamai, Fly, Azure. */
-const ADDRESS_FIELDS = [
-  'x-real-ip',
+/** Fields in which Cloudflare, CloudFront, Fastly, Azure Front Door and Akamai tell who has connected to them. */
+const EDGE_FIELDS = [
   'cf-connecting-ip',
-  'true-client-ip',
-  'fly-client-ip',
-  'x-client-ip',
-  'x-azure-clientip',
+  'cloudfront-viewer-address',
   'fastly-client-ip',
+  'x-azure-socketip',
+  'true-client-ip',
 ]
+/** The same of proxies that write no X-Forwarded-For: nginx, Fly, Azure. */
+const ADDRESS_FIELDS = ['x-real-ip', ...EDGE_FIELDS, 'fly-client-ip', 'x-client-ip', 'x-azure-clientip']
 
-/** An address of the service's own network pays although a proxy tells a public one: everybody shares one budget. */
-function warnOfInnerAddress({ headers, app }: ClientRequest, trust: unknown): void {
-  if (trust === true || (!trust && hasChosenTrust(app))) return
-  const forwarded = (headers['x-forwarded-for'] as string | undefined)?.split(',') ?? []
-  const at = forwarded.findLastIndex(isPublic)
-  if (at !== -1) {
-    if (!trust) return // said already: it is not set
-    const proxies = forwarded.length - at
-    return warnOfMistake(
-      'too few proxies',
-      'an address of a private network pays, though X-Forwarded-For has a public one before it: trust proxy counts too ' +
-        `few proxies, and all clients share one processing time; app.set('trust proxy', ${proxies}) if there are ` +
-        `${proxies} proxies`,
+/** A proxy's address pays, and with it everybody behind: one of the service's own network, or a content network's edge. */
+function warnOfProxyAddress({ headers, app }: ClientRequest, trust: unknown, network: string): void {
+  const inner = isInner(network)
+  const clientIn = (name: string) => publicNetwork(headers[name])
+  const field = (inner ? ADDRESS_FIELDS : EDGE_FIELDS).find((name) => (clientIn(name) ?? network) !== network)
+  if ((!inner && field === undefined) || trust === true || (!trust && hasChosenTrust(app))) return
+  const forwarded = (headers['x-forwarded-for'] as string | undefined)?.split(',').map(publicNetwork) ?? []
+  const at = inner ? forwarded.findLastIndex(Boolean) : forwarded.lastIndexOf(clientIn(field as string))
+  if (!trust && (!inner || at !== -1)) return // said already: it is not set
+  if (!inner && at > forwarded.lastIndexOf(network)) return // a proxy that is trusted connected for the client that pays
+  if (at === -1 && field === undefined) return
+  const payer = inner ? 'an address of a private network pays' : 'the edge of a content network pays'
+  const seen = inner ? 'a public one' : 'another'
+  const proxies = forwarded.length - at
+  if (at === -1)
+    warnOfMistake(
+      'another field',
+      `${payer}, though ${field} has ${seen}, which Express does not read: all clients behind the proxy share one ` +
+        'processing time; let the proxy write X-Forwarded-For, and set trust proxy to the number of proxies',
     )
-  }
-  const field = ADDRESS_FIELDS.find((name) => typeof headers[name] === 'string' && isPublic(headers[name]))
-  if (field === undefined) return
-  warnOfMistake(
-    'another field',
-    `an address of a private network pays, though ${field} has a public one, which Express does not read: all clients ` +
-      "behind the proxy share one processing time; let the proxy write X-Forwarded-For, and app.set('trust proxy', 1) " +
-      'if there is one proxy',
-  )
+  else
+    warnOfMistake(
+      'too few proxies',
+      `${payer}, though X-Forwarded-For has ${seen} before it: trust proxy counts too few proxies, and all clients ` +
+        `share one processing time; app.set('trust proxy', ${proxies}) if there are ${proxies} proxies`,
+    )
 }
 
 /** Where Express notes that nobody has set `trust proxy`: as it stands, a value of false may also be the app's choice. */

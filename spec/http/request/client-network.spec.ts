@@ -10,6 +10,7 @@ import express from 'express'
 import { type AdmittedMessage, addressSubject, budgetOf, throttle } from '../../../lib'
 import { blockOf, networkOf } from '../../../lib/http/request/network'
 import { heard, warned } from '../../support/heard'
+import { packageCopy } from '../../support/package-copy'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -192,6 +193,10 @@ describe('TOLLGATE_TRUST_PROXY', () => {
   const FOR = { 'x-forwarded-for': '203.0.113.9' }
   const FORWARDED = { forwarded: 'for=203.0.113.9;proto=https' }
   const app = () => express().disable('x-powered-by')
+  const behind = (proxies: number) => app().set('trust proxy', proxies)
+  const edge = (field: string, client: string, forwarded = '203.0.113.9, 172.70.1.1') => {
+    return { [field]: client, 'x-forwarded-for': forwarded }
+  }
   const mounted = (child: express.Express) => app().set('trust proxy', false).use(child)
 
   async function warnings(t: TestContext, act: () => Promise<unknown>): Promise<string[]> {
@@ -201,7 +206,7 @@ describe('TOLLGATE_TRUST_PROXY', () => {
   }
 
   async function ask(to: express.Express, headers: Record<string, string>, child = to) {
-    child.use(throttle())
+    child.use(packageCopy().throttle()) // says again what others have said once
     child.get('/', (req, res) => void res.send(budgetOf(req).subject))
     assert.match((await (await serve(to)).get('/', headers)).body, /^address:/)
   }
@@ -213,6 +218,18 @@ describe('TOLLGATE_TRUST_PROXY', () => {
     ['the proxy sends both fields', app().set('trust proxy', 1), { ...FOR, ...FORWARDED }],
     ['the proxy sends X-Forwarded-For', app().set('trust proxy', 'loopback'), FOR],
     ['nothing was forwarded', app(), {}],
+    ['a content network tells who pays', behind(2), edge('cf-connecting-ip', '2001:db8::9', '2001:db8::7, 172.70.1.1')],
+    ['it tells the same with a port', behind(2), edge('cloudfront-viewer-address', '203.0.113.9:46532')],
+    [
+      'a proxy asked it for the client that pays',
+      behind(3),
+      edge('fastly-client-ip', '192.0.2.2', '203.0.113.9, 192.0.2.2, 172.70.1.1'),
+    ],
+    [
+      'a client without a content network sends its field',
+      app().set('trust proxy', false),
+      edge('cf-connecting-ip', '203.0.113.8'),
+    ],
   ]
   for (const [what, to, headers] of right) {
     it(`is not warned of where ${what}`, async (t) => assert.deepEqual(await warnings(t, () => ask(to, headers)), []))
@@ -259,6 +276,27 @@ describe('TOLLGATE_TRUST_PROXY', () => {
     [app(), FOR, /with X-Forwarded-For while trust proxy is not set.*app\.set\('trust proxy', 1\)/],
     [app(), FORWARDED, /with Forwarded and without X-Forwarded-For.*let the proxy write X-Forwarded-For/],
     [app().set('trust proxy', true), FOR, /a client may choose its address/],
+    [
+      behind(1),
+      edge('cf-connecting-ip', '203.0.113.9'),
+      /edge of a content.*X-Forwarded-For has another.* 2\) if there are 2/,
+    ],
+    [
+      behind(1),
+      edge('cloudfront-viewer-address', '2001:db8::1:46532', '2001:db8::1, 64.252.64.1'),
+      /'trust proxy', 2\)/,
+    ],
+    [
+      behind(1),
+      edge('x-azure-socketip', '203.0.113.9', '192.0.2.1,203.0.113.9, 172.70.1.1, 192.0.2.9'),
+      /'trust proxy', 3\)/,
+    ],
+    [behind(1), edge('true-client-ip', '203.0.113.9'), /'trust proxy', 2\)/],
+    [
+      behind(1),
+      edge('fastly-client-ip', '203.0.113.9', '172.70.1.1'),
+      /fastly-client-ip has another, which Express does not read/,
+    ],
   ]
   for (const [to, headers, warning] of wrong) {
     it(`is warned of once: ${warning.source.slice(0, 50)}`, async (t) => {
