@@ -7,6 +7,10 @@ const MOST_US = 2 ** 47
 /** A request that runs longer than its price is expected to take half as long again, and this much at least. */
 const LONGER_LEAST_US = 1_000
 
+/** Sums over more requests than may run at once are added up anew after so many µs for each of them. */
+const MOST_ADDED_UP = 1_000
+const US_EACH = 5
+
 /** How a request waits for room beside its subject's running requests. */
 export interface WaitRule {
   readonly maxUs: number
@@ -167,16 +171,27 @@ export class OwnUsage {
   #excusedUs = 0
   /** When the window began, in µs of the process's clock; -Infinity for the first. */
   #beganAt = -Infinity
+  /** The last sums, and when they were added up. */
+  #sums: OwnFigures = { usedUs: 0, heldUs: 0, pricedUs: 0, excusedUs: 0, soonestEnd: Infinity, lastEnd: -Infinity }
+  #summedAt = -Infinity
+
+  /** Where more requests run than any limit lets run, as in a dry run, one request is not to cost a look at all of them. */
+  #isFresh(now: number): boolean {
+    const { length } = this.live
+    return length > MOST_ADDED_UP && now - this.#summedAt < length * US_EACH
+  }
 
   at(now: number): OwnFigures {
-    const sums = {
+    if (this.#isFresh(now)) return this.#sums
+    const sums = (this.#sums = {
       usedUs: this.#endedUs,
       heldUs: 0,
       pricedUs: 0,
       excusedUs: this.#excusedUs,
       soonestEnd: Infinity,
       lastEnd: -Infinity,
-    }
+    })
+    this.#summedAt = now
     let stalledUs = this.#stalledUs
     for (const hold of this.live) {
       const { time, priceUs, chargedUs, beforeUs } = hold
@@ -220,7 +235,7 @@ export class OwnUsage {
   end(hold: Hold, now: number): void {
     const { time, chargedUs } = hold
     const hasBegun = hold.beforeUs >= 0
-    this.charge(hasBegun ? Math.max(0, time.countedUs(now) + chargedUs - hold.baseUs) : chargedUs)
+    this.#paid(hasBegun ? Math.max(0, time.countedUs(now) + chargedUs - hold.baseUs) : chargedUs)
     if (hasBegun) this.#excusedUs += time.excusedUs(now) - hold.excusedBaseUs
     if (hasBegun) this.#stalledUs += time.stalledUs - hold.stalledBaseUs
     hold.state = 'ended'
@@ -234,12 +249,18 @@ export class OwnUsage {
 
   /** Adds time that no live request took, or takes it back. */
   charge(us: number): void {
+    this.#paid(us)
+    this.#summedAt = -Infinity
+  }
+
+  #paid(us: number): void {
     this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
   }
 
   /** A window begins. What runs across the boundary is counted from it. */
   enter(boundary: number): void {
     this.#beganAt = boundary
+    this.#summedAt = -Infinity
     this.#endedUs = this.#excusedUs = this.unseenUs = this.#stalledUs = 0
     for (const hold of this.live) hold.isCountedFrom(Math.max(hold.time.since, boundary))
   }
@@ -250,6 +271,7 @@ export class OwnUsage {
    * @param account says how much of a cap is this process's
    */
   boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
+    if (this.#isFresh(now)) return
     let waiting: Hold[] | undefined
     for (const hold of this.live)
       if (hold.beforeUs >= 0 && hold.time.state === 'awaitingClient') (waiting ??= []).push(hold)
