@@ -100,6 +100,7 @@ interface Usage {
 interface MeterOptions {
     readonly clientWaitMs?: number | undefined;
     readonly carryOvershoot?: boolean | undefined;
+    readonly endsWithClient?: boolean | undefined;
     readonly eventStreams?: "header" | "whole" | undefined;
 }
 interface RouteWindow extends MeterOptions {

@@ -58,7 +58,7 @@ export function parsePublishedWindow(
   }
   const [spentMs, holdMs] = [Math.max(0, Math.floor(usedUs / 1_000)), Math.round(holdUs / 1_000)]
   const limitMs = Math.round(sums.limit / 1_000)
-  const overLimitMs = isSpent(sums.limit, usedUs) ? limitMs : null
+  const overLimitMs = sums.limit > 0 && isSpent(sums.limit, usedUs) ? limitMs : null
   const { window, id: subject } = named
   const name = fields.n && shortName(fields.n.toString())
   return {

@@ -30,6 +30,8 @@ export interface Policy {
   readonly clientWaitMs: number | undefined
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
+  /** Handlers stop when their client has gone: the request ends then. */
+  readonly endsWithClient: boolean | undefined
   /** Undefined: the time to the header for a GET, all of it for other methods. */
   readonly eventStreams: MeterOptions['eventStreams']
 }
@@ -46,6 +48,12 @@ export interface MeterOptions {
    * window.
    */
   readonly carryOvershoot?: boolean | undefined
+  /**
+   * Handlers stop their work when the client disconnects, as most proxies, GraphQL servers and AI kits do: the request ends
+   * at that moment. Default false: it counts on until its handler ends the response, or for as long as requests of its
+   * route take.
+   */
+  readonly endsWithClient?: boolean | undefined
   /**
    * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
    * GET, which is what `EventSource` sends, and `whole` for other methods.
@@ -111,7 +119,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly windowMs?: number | undefined
   /**
    * How many requests of a subject run at once, over all processes: whole, 1 to 1,000; or a function of the request, for
-   * plans. Others wait, as `wait` says. Where little of the limit is left, fewer run at once. Default 32.
+   * plans. Others wait, as `wait` says. Where little of the limit is left, fewer run at once. Below 32 a request whose client
+   * has left keeps its place until its handler ends, for `limitMs` at most. Default 32.
    */
   readonly concurrency?: number | ((req: Request) => number) | undefined
   /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
@@ -151,7 +160,7 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
     | undefined
   /**
    * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
-   * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
+   * by network, and so do newcomers of a block of networks that has eight times as many as are left: forged addresses can neither fill the memory nor push a throttled subject out of it.
    * Default 250,000.
    */
   readonly maxSubjects?: number | undefined
@@ -203,6 +212,7 @@ const WINDOW_TABLE = {
   name: option<string>('1 to 128 printable ASCII characters without quotes and backslashes', isName),
   clientWaitMs: wholeNumber(0, MOST_EXCUSED_MS),
   carryOvershoot: oneOf([true, false]),
+  endsWithClient: oneOf([true, false]),
   eventStreams: oneOf<'header' | 'whole'>(['header', 'whole']),
 } satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
 
@@ -306,8 +316,17 @@ export function guardedOverload(isOverloaded: () => boolean, clock: Clock): () =
 /** The general policy of a throttle. */
 export function generalPolicy(values: ThrottleValues): Policy {
   const { limitMs = 18_000, windowMs = 60_000, name = 'default', concurrency = PLACES } = values
-  const { clientWaitMs, carryOvershoot = false, eventStreams } = values
-  return checkedPolicy('', { limitMs, windowMs, name, concurrency, clientWaitMs, carryOvershoot, eventStreams })
+  const { clientWaitMs, carryOvershoot = false, endsWithClient, eventStreams } = values
+  return checkedPolicy('', {
+    limitMs,
+    windowMs,
+    name,
+    concurrency,
+    clientWaitMs,
+    carryOvershoot,
+    endsWithClient,
+    eventStreams,
+  })
 }
 
 /**

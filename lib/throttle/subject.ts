@@ -5,7 +5,7 @@ import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
-import { clientNetwork } from '../http/request/client-network'
+import { clientBlock, clientNetwork } from '../http/request/client-network'
 import { IPV6_PREFIX, blockOf, networkOf } from '../http/request/network'
 import { usageError } from '../http/help'
 import { optionRange, shown } from '../http/options'
@@ -64,7 +64,7 @@ export function isAddressSubject(who: string): boolean {
 
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */
 export function networkSubject(req: IncomingMessage): string {
-  return `network:${blockOf(clientNetwork(req))}`
+  return `network:${clientBlock(req)}`
 }
 
 /** The block of a subject that is an address, as {@link networkSubject} names it. */

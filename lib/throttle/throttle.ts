@@ -173,6 +173,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (held !== undefined && held.window.accounts !== accounts) warnOfTwoStores(accounts.name)
       if (held !== undefined && !isStricter(rules, held.window)) return next()
       meter.eventStreams ??= policy.eventStreams
+      meter.endsWithClient ??= policy.endsWithClient
       if (isAddressSubject(who)) request.orderCheck ??= orderCheck(req, subject)
       const route = chosen.routes.of(req.method, fullPath(req))
       hold = new Hold(account, chosen, meter, route, who, limitUs, clientWaitUs(policy, limitUs), concurrency)

@@ -20,6 +20,7 @@ export class SpecPrice extends RoutePrice {
   constructor(readonly price: () => number) {
     super()
     this.isKnown = true
+    this.subjects = 1
   }
 
   override us(): number {

@@ -30,6 +30,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own: ResponseHooks['own'] = undefined
   /** Undefined: a GET, which is what `EventSource` sends, is measured to its header, and all of any other request. */
   eventStreams: EventStreams | undefined = undefined
+  /** Its handlers stop when the client has gone: then the request ends. */
+  endsWithClient: boolean | undefined = undefined
   /** The response has no `X-PROCESSING-TIME`. */
   isTimeHidden = false
   #isBegun = false
@@ -235,7 +237,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** The client has gone while the handler may work on. */
   #abandon(now: number): void {
     const waitUs = this.#observer?.aborted(now) ?? Infinity
-    if (this.hasStopped || this.#isPassive) return this.#stop('ended', now)
+    if (this.hasStopped || this.#isPassive || this.endsWithClient) return this.#stop('ended', now)
     this.enter('abandoned', now)
     if (waitUs < Infinity) this.#writeOff(now + waitUs, now)
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { shown } from '../options'
 import { warnOnce } from '../warn-once'
-import { UNKNOWN_NETWORK, networkOf } from './network'
+import { UNKNOWN_NETWORK, blockOf, networkOf } from './network'
 
 /** What `clientNetwork()` reads of a request: Express sets `ip` and `app`, other hosts do not. */
 export type ClientRequest = IncomingMessage & {
@@ -21,13 +21,22 @@ export type ClientRequest = IncomingMessage & {
 export function clientNetwork(req: ClientRequest | undefined, ipv6Prefix?: number): string {
   if (req === undefined) return UNKNOWN_NETWORK
   const trust = req.app?.get?.('trust proxy')
-  const address = req.ip ?? req.socket?.remoteAddress
+  const address = addressOf(req)
   const network = networkOf(address, ipv6Prefix)
   if (network !== undefined) {
     warnOfTrust(req, trust)
     warnOfProxyAddress(req, trust, network)
   } else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has none
   return network ?? UNKNOWN_NETWORK
+}
+
+/** The block that the client's network is in, as {@link blockOf} has it. It warns of nothing: no address pays. */
+export function clientBlock(req: ClientRequest): string {
+  return blockOf(networkOf(addressOf(req)) ?? UNKNOWN_NETWORK)
+}
+
+function addressOf(req: ClientRequest): unknown {
+  return req.ip ?? req.socket?.remoteAddress
 }
 
 /** `req.ip` is the client's address only if Express knows the number of proxies, and they write X-Forwarded-For. */

@@ -2,8 +2,18 @@ import { Watch } from '../../http/clock'
 import type { TimeLimit } from '../../http/deadline'
 import { GrantedTime } from './granted-time'
 import { type AskTerms, type Hold, OwnUsage } from './hold'
-import { PLACES, Past, type Terms, type WindowTotals, keptAfter, placesOf } from './past'
-import { type Histories, type RoutePrice, learnPrice, priceOf } from './price'
+import {
+  PLACES,
+  Past,
+  type Terms,
+  type WindowTotals,
+  isUnlimited,
+  keptAfter,
+  placesOf,
+  unseenOf,
+  writtenOffAfterUs,
+} from './past'
+import { type Histories, type RoutePrice, learnPrice, priceOf, takesUs } from './price'
 import {
   type Answer,
   type AnswerFigures,
@@ -15,8 +25,6 @@ import {
 } from './report'
 import type { WindowClock } from './window-clock'
 
-/** A request that was written off unseen counts as this part of a limit towards strain. */
-const WRITTEN_OFF = 1 / 4
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
 
@@ -138,11 +146,13 @@ class AccountState {
   isForgotten = false
 
   /**
+   * @param block the block of networks that its first request came from: see blockOf()
    * @param id the subject's name in the store; empty without one
    * @param phase where the subject's windows begin
    */
   constructor(
     readonly subject: string,
+    readonly block: string,
     readonly id: string,
     readonly phase: number,
     readonly terms: AccountTerms,
@@ -164,14 +174,19 @@ class AccountState {
     return (this.#shownUs = Math.max(this.#shownUs, this.usedUs(now)))
   }
 
+  /** What requests that were written off count towards strain, over all processes. */
+  get unseenUs(): number {
+    return this.heard.unseen + this.own.unseenUs
+  }
+
   /** Time of this window's requests, unseen time included: overshoot is judged by it. */
   workUs(now: number): number {
-    return this.usedUs(now) + this.heard.unseen + this.own.unseenUs - this.past.carriedUs
+    return this.usedUs(now) + this.unseenUs - this.past.carriedUs
   }
 
   /** Whether one more may run at once. One alone always may. */
   hasPlace(of: Terms, usedUs: number, live = this.own.live.length + this.heard.running): boolean {
-    return live === 0 || live + 1 <= placesOf(of, usedUs, this.past.strain)
+    return live === 0 || live + 1 <= placesOf(of, usedUs, this.unseenUs, this.past.strain)
   }
 
   /**
@@ -186,14 +201,15 @@ class AccountState {
   /** What the window has come to, as far as is known. */
   totals(now: number): WindowTotals {
     const { carriedUs, strain, highestLimitUs: limitUs } = this.past
-    return { usedUs: this.usedUs(now), unseenUs: this.heard.unseen + this.own.unseenUs, carriedUs, strain, limitUs }
+    return { usedUs: this.usedUs(now), unseenUs: this.unseenUs, carriedUs, strain, limitUs }
   }
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
     if (this.own.live.length > 0 || this.line.length > 0 || this.sent !== undefined || this.grant.isRecent(now))
       return false
-    if (this.own.at(now).usedUs === 0 && this.lastSeq === 0 && this.past.isNone) return true
+    const isUnused = this.own.at(now).usedUs === 0 && this.own.unseenUs === 0
+    if (isUnused && this.lastSeq === 0 && this.past.isNone) return true
     const { windowUs, carryOvershoot } = this.terms
     const time = this.server.clock.at(now)
     return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)
@@ -259,7 +275,7 @@ class AccountState {
     this.told = NOTHING_TOLD // the store keeps what runs
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
     for (const hold of own.live) {
-      this.past.ranUnder(hold.limitUs)
+      this.#ranUnder(hold)
       if (hold.isRunning) hold.time.excuseWait(Math.max(hold.time.since, now - (time - this.start)))
     }
   }
@@ -335,8 +351,13 @@ class AccountState {
     hold.priceUs = priceUs
     hold.number = this.number
     this.own.begin(hold)
-    this.past.ranUnder(hold.limitUs)
+    this.#ranUnder(hold)
     if (!this.server.isMemory) this.grant.started(hold.priceUs, this.own.live.length)
+  }
+
+  /** A request runs in this window: overshoot is judged by the highest limit. */
+  #ranUnder({ limitUs }: Hold): void {
+    if (!isUnlimited(limitUs, this.terms.windowUs)) this.past.ranUnder(limitUs)
   }
 
   /** The time of a request begins. The account has entered the window. */
@@ -361,7 +382,7 @@ class AccountState {
 
   /** Takes in what a request on the route took. */
   learn(route: RoutePrice, us: number): void {
-    this.histories = learnPrice(route, this.subject, this.histories, us)
+    this.histories = learnPrice(route, this.block, this.histories, us)
   }
 
   // --- charges
@@ -372,7 +393,7 @@ class AccountState {
     if (hold.state !== 'ended') hold.charge(us)
     if (hold.state === 'live') return
     this.limitUs ||= hold.limitUs
-    this.past.highestLimitUs ||= hold.limitUs // or it would not count towards strain
+    if (this.past.highestLimitUs === 0) this.#ranUnder(hold) // or it would not count towards strain
     this.own.charge(us)
   }
 
@@ -383,10 +404,19 @@ class AccountState {
     this.own.unseenUs -= us
   }
 
+  /** When a request whose client has gone is written off, in µs from now. */
+  writesOffInUs(hold: Hold, now: number): number {
+    const { limitUs, route } = hold
+    this.enter(now)
+    const knownUs = takesUs(route, this.histories, limitUs)
+    const afterUs = writtenOffAfterUs(limitUs, knownUs, this.past.strain, this.unseenUs, this.workUs(now))
+    return afterUs - hold.takenUs(now)
+  }
+
   /** A request was written off unseen: nobody knows what it took. */
   writeOff(limitUs: number, now: number): void {
     this.enter(now)
-    this.own.unseenUs += Math.round(limitUs * WRITTEN_OFF)
+    this.own.unseenUs += unseenOf(limitUs)
   }
 
   /** Takes back all use of the window, the other processes' too. */
@@ -408,7 +438,7 @@ class AccountState {
   takeReport(seq: number, now: number): Report {
     this.enter(now)
     this.grant.drop()
-    const { own, line, past } = this
+    const { own, line, past, limitUs, terms } = this
     const [first] = line
     const sums = own.at(now)
     let runsForUs = sums.lastEnd === Infinity ? PARKED_US : Math.max(0, sums.lastEnd - now)
@@ -441,7 +471,7 @@ class AccountState {
       firstNeededUs: asks?.priceUs ?? 0,
       askedAheadUs: ahead.us,
       askedAheadPlaces: ahead.places,
-      limit: asks?.limitUs ?? (past.highestLimitUs || this.limitUs),
+      limit: asks?.limitUs ?? (past.highestLimitUs || (isUnlimited(limitUs, terms.windowUs) ? 0 : limitUs)),
       concurrency: asks?.concurrency ?? this.concurrency,
     }
     this.sent = report

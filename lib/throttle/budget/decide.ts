@@ -1,7 +1,7 @@
 import type { TimeLimit } from '../../http/deadline'
 import type { Account } from './account'
 import type { Hold, OwnFigures, RefusalReason, WaitEnd } from './hold'
-import { PLACES, isSpent } from './past'
+import { isSpent, isUnlimited } from './past'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -91,7 +91,7 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   const { server, line } = account
   const { limitUs } = hold
   if (limitUs === 0) return 'spent'
-  if (limitUs >= PLACES * account.terms.windowUs) return 'start' // nobody could use it up: it was stated as Infinity
+  if (isUnlimited(limitUs, account.terms.windowUs)) return 'start'
   if (server.isDown && server.isStarting) return 'wait'
   if (server.isDown && hold.window.wait.needsStore) return 'outage'
   const sums = account.own.at(now)
@@ -215,15 +215,26 @@ function isShareUsedUp(account: Account, limitUs: number, sums: OwnFigures): boo
 
 // --- those who wait
 
-/** The most requests that wait over all subjects; and the longest line that is never cut, whatever strangers ask. */
+/** The most requests that wait over all subjects. */
 const MOST_WAITING = 4_096
-const NEVER_CUT = 8
 
-/** Where all lines together are full, the longest one loses its last request. */
+/**
+ * Where all lines together are full, the longest line of the block of networks with most of them loses its last request.
+ *
+ * @param lines accounts in which requests wait
+ */
 function makeRoom(lines: Iterable<Account>): void {
-  let longest: Account | undefined
-  for (const account of lines) if (account.line.length > (longest?.line.length ?? NEVER_CUT)) longest = account
-  if (longest === undefined) return
+  const byBlock = new Map<string, { all: number; longest: Account }>()
+  let heaviest: { all: number; longest: Account } | undefined
+  for (const account of lines) {
+    const { block, line } = account
+    const sum = byBlock.get(block) ?? { all: 0, longest: account }
+    byBlock.set(block, sum)
+    sum.all += line.length
+    if (line.length > sum.longest.line.length) sum.longest = account
+    if (sum.all > (heaviest?.all ?? 0)) heaviest = sum
+  }
+  const { longest } = heaviest as { longest: Account }
   const last = longest.line.at(-1) as Hold
   longest.leave(longest.line.length - 1, false)
   last.heard?.('queue')

@@ -76,6 +76,11 @@ export function isSpent(limit: number, used: number): boolean {
 /** A subject's requests that run at once on a fresh budget, where the policy states no `concurrency`. */
 export const PLACES = 32
 
+/** Whether nobody could use a limit up, as 32 requests run at once: it was stated as Infinity. It measures no overshoot. */
+export function isUnlimited(limitUs: number, windowUs: number): boolean {
+  return limitUs >= PLACES * windowUs
+}
+
 /** What a request's policy grants its subject. */
 export interface Terms {
   readonly limitUs: number
@@ -83,12 +88,45 @@ export interface Terms {
   readonly concurrency: number
 }
 
+/** A request that was written off unseen counts as this part of a limit towards strain. */
+const WRITTEN_OFF = 1 / 4
+/** The earliest that a request without its client is written off on a route of which nothing is known, is at most this. */
+const UNSEEN_MOST_US = 3_000_000
+
+/** What a request that is written off counts towards strain. Microseconds. */
+export function unseenOf(limitUs: number): number {
+  return Math.round(limitUs * WRITTEN_OFF)
+}
+
 /**
- * How many requests of a subject may run at once: its `concurrency`, and fewer where little of the limit is left. The
- * same rule is in sync.lua.
+ * How long a request whose client has gone counts before it is written off, and so what it pays. On a route that is known
+ * it is what the route's requests take, for as many requests of a window as there are places, and fewer after overshoot.
+ * For others it is a part of the limit that grows with the strain, their own included.
+ *
+ * @param knownUs what requests of the route take; undefined where none has ended
+ * @param unseenUs what requests that were written off count so far, over all processes
+ * @param workUs time of the window's requests, `unseenUs` included
  */
-export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain: number): number {
-  const byLimit = (Math.max(concurrency, PLACES) * (limitUs - usedUs)) / limitUs
+export function writtenOffAfterUs(
+  limitUs: number,
+  knownUs: number | undefined,
+  strain: number,
+  unseenUs: number,
+  workUs: number,
+): number {
+  const isFew = unseenUs + unseenOf(limitUs) <= unseenOf(limitUs) * PLACES * (NO_STRAIN / strain) ** 3
+  if (isFew && knownUs !== undefined) return knownUs
+  const overshoot = isFew ? strain / NO_STRAIN : Math.max(strain / NO_STRAIN, workUs / limitUs)
+  return Math.max(knownUs ?? 0, Math.min((limitUs / PLACES) * overshoot, UNSEEN_MOST_US))
+}
+
+/**
+ * How many requests of a subject may run at once: its `concurrency`, and fewer where little of the limit is left. Each
+ * request that was written off in the window takes a place, since it may work on. The same rule is in sync.lua.
+ */
+export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, unseenUs: number, strain: number): number {
+  const goneUs = Math.max(0, unseenUs) / (WRITTEN_OFF * PLACES)
+  const byLimit = limitUs > 0 ? (Math.max(concurrency, PLACES) * (limitUs - usedUs - goneUs)) / limitUs : 0
   return (Math.min(concurrency, byLimit) * NO_STRAIN) / strain
 }
 

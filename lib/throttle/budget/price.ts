@@ -5,64 +5,91 @@ const COLD_MOST_US = 3_000_000
  * say little of the next one: of requests that come at once the shortest end first.
  */
 const OWN_SAMPLES = 8
-/** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
-const ROUTE_SUBJECTS = 32
+/** Blocks whose latest requests the route's price follows, and from how many on it leaves the highest out. */
+const ROUTE_BLOCKS = 32
 const ROUTE_ROBUST_FROM = 4
 /** Routes whose history is kept of each subject. */
 const MOST_ROUTES_OF_SUBJECT = 8
-/** The route's price leaves out one subject in eight, rounded up: those with the highest figures. */
+/** The route's price leaves out one block in eight, rounded up: those with the highest figures. */
 const OUTLIERS = 8
+
+/** So many requests of a route that were written off, and so long, say that its handlers do not end what is left. */
+const LEFT_MANY = 8
+const LEFT_LONG_US = 60_000_000
+
+/** Who pays, and the block of networks that the first request came from. */
+interface Payer {
+  readonly subject: string
+  readonly block: string
+}
 
 /** The window that a route's requests ask after another one, with the terms that the latest of them had there. */
 export interface NextWindow {
-  readonly accounts: { expect(subject: string, next: NextWindow, now: number): void }
+  readonly accounts: { expect(from: Payer, next: NextWindow, now: number): void }
   readonly route: RoutePrice
   readonly limitUs: number
   readonly concurrency: number
 }
 
-/** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
+/** What a request of the route took, by block of networks: each block counts once, by its latest. Processing time in µs. */
 export class RoutePrice {
-  readonly #subjects: string[] = []
+  readonly #blocks: string[] = []
   readonly #latestUs: number[] = []
-  /** The place of the subject that has been known the longest: the next newcomer takes it. */
+  /** The place of the block that has been known the longest: the next newcomer takes it. */
   #oldest = 0
   /** The same figures, the highest first. */
   readonly #descendingUs: number[] = []
-  /** How many subjects the price rests on. */
+  /** How many subjects have come. */
   subjects = 0
   /** The price is not a guess any more. */
   isKnown = false
   /** The window that the latest request asked next of the same server. */
   next: NextWindow | undefined = undefined
-  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
+  /** The highest figure, from four blocks on without the outliers, with a margin that shrinks as more are known. */
   #robustUs = Infinity
+
+  /** Requests whose clients left and whose handlers have not ended their responses since, and when the first of them was written off. */
+  #left = 0
+  #leftSince = 0
 
   /** @param route names it, such as `GET /persons/:` */
   constructor(readonly route = '') {}
 
   /**
-   * Takes in what a subject's request took.
+   * Takes in what a request from this block took.
    *
-   * @param place the index returned by the previous call; undefined for the subject's first
-   * @returns the index of the subject's figure: a known subject keeps it until a newcomer takes it
+   * @param place the index returned by a call before; undefined for the subject's first
+   * @returns the index of the block's figure: a known block keeps it until a newcomer takes it
    */
-  learn(subject: string, us: number, place = this.#subjects.indexOf(subject)): number {
-    if (place < 0 || this.#subjects[place] !== subject) {
+  learn(block: string, us: number, place?: number): number {
+    if (place === undefined) this.subjects++
+    if (place === undefined || this.#blocks[place] !== block) place = this.#blocks.indexOf(block)
+    if (place < 0) {
       place = this.#oldest
-      this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
-      this.#subjects[place] = subject
+      this.#oldest = (this.#oldest + 1) % ROUTE_BLOCKS
+      this.#blocks[place] = block
     }
     replaceIn(this.#descendingUs, this.#latestUs[place], us)
     this.#latestUs[place] = us
-    const known = (this.subjects = this.#subjects.length)
+    const known = this.#blocks.length
     this.isKnown = known >= ROUTE_ROBUST_FROM
     const leftOut = this.isKnown ? Math.ceil(known / OUTLIERS) : 0
     this.#robustUs = withMargin(this.#descendingUs[leftOut] as number, known)
     return place
   }
 
-  /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
+  /** A request was written off unseen. Returns whether many were, and for long, and no handler ended one later. */
+  leavesOpen(now: number): boolean {
+    if (this.#left++ === 0) this.#leftSince = now
+    return this.#left > LEFT_MANY && now - this.#leftSince > LEFT_LONG_US
+  }
+
+  /** A handler has ended its response after a write-off. */
+  isEnded(): void {
+    this.#left = 0
+  }
+
+  /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four blocks can say. */
   us(coldUs: number): number {
     return this.isKnown ? this.#robustUs : Math.min(coldUs, this.#robustUs)
   }
@@ -80,9 +107,10 @@ class OwnHistory {
   #earlierMostUs: number | undefined = undefined
   /** How many requests the price rests on. */
   known = 0
-  /** What the subject's next request is expected to take at most. */
+  /** What the longest of them took, and what the subject's next request is expected to take at most. */
+  mostUs = 0
   us = 0
-  /** Where the route has the subject's latest figure. */
+  /** Where the route has the latest figure of the subject's block. */
   place: number | undefined = undefined
 
   constructor(
@@ -98,7 +126,8 @@ class OwnHistory {
     this.#known++
     this.#mostUs = Math.max(this.#mostUs, us)
     this.known = this.#earlierMostUs === undefined ? this.#known : OWN_SAMPLES
-    this.us = withMargin(Math.max(this.#mostUs, this.#earlierMostUs ?? 0), this.known)
+    this.mostUs = Math.max(this.#mostUs, this.#earlierMostUs ?? 0)
+    this.us = withMargin(this.mostUs, this.known)
   }
 }
 
@@ -107,13 +136,13 @@ export type Histories = OwnHistory | undefined
 
 /**
  * What a request is expected to take at most, and so what is held while it runs. It follows the subject's own history on
- * the route, else a figure of the route in which each subject counts once, else a guess. So no subject moves the price of
+ * the route, else a figure of the route in which each block counts once, else a guess. So no block moves the price of
  * another by more than one figure among the route's latest. Whole microseconds, at most `limitUs`.
  */
 export function priceOf(route: RoutePrice, histories: Histories, limitUs: number): number {
   const own = historyOf(route, histories)
   if (own?.known === OWN_SAMPLES) return Math.min(limitUs, own.us) // it says enough of the subject's next request
-  const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
+  const coldUs = guessUs(limitUs)
   const known = own?.known ?? 0
   // A few short requests of the subject say little of its next where others' take longer: they may all come at once.
   const all = route.us(coldUs)
@@ -121,16 +150,26 @@ export function priceOf(route: RoutePrice, histories: Histories, limitUs: number
   return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
 }
 
+/** What requests of the route take that have ended: the subject's own, else others'. Undefined where none has. */
+export function takesUs(route: RoutePrice, histories: Histories, limitUs: number): number | undefined {
+  const ownUs = historyOf(route, histories)?.mostUs
+  return ownUs ?? (route.subjects > 0 ? route.us(guessUs(limitUs)) : undefined)
+}
+
+function guessUs(limitUs: number): number {
+  return Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
+}
+
 /**
  * Takes in what a request took. Returns the subject's histories.
  *
- * @param subject the same text each time: the route keeps it
+ * @param block the same text each time: the route keeps it
  */
-export function learnPrice(route: RoutePrice, subject: string, histories: Histories, us: number): Histories {
+export function learnPrice(route: RoutePrice, block: string, histories: Histories, us: number): Histories {
   const known = historyOf(route, histories)
   const history = known ?? new OwnHistory(route, histories)
   history.learn(us)
-  history.place = route.learn(subject, us, history.place)
+  history.place = route.learn(block, us, history.place)
   if (known) return histories
   cutOff(history)
   return history

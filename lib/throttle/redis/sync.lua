@@ -30,7 +30,7 @@ local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outl
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local PLACES = 32 -- where nothing is used, or more where more may run at once: see placesOf() in past.ts
+local PLACES = 32 -- where nothing is used, or more where more may run at once
 if #commands ~= #KEYS * COMMAND_BYTES then return redis.error_reply('ERR sync: ' .. #KEYS .. ' commands expected') end
 local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
@@ -104,9 +104,9 @@ local function isSpent(limit, used)
   return used >= limit
 end
 
--- Time and places that are left. @param used, held, running what all processes have
-local function room(used, held, running, limit, strain, concurrency)
-  local byLimit = max(concurrency, PLACES) * (limit - used) / limit
+-- Time and places that are left: see placesOf() in past.ts. @param used, held, running, unseen what all processes have
+local function room(used, held, running, unseen, limit, strain, concurrency)
+  local byLimit = limit > 0 and max(concurrency, PLACES) * (limit - used - max(0, unseen) * 4 / PLACES) / limit or 0
   return limit - used - held, floor(min(concurrency, byLimit) * 100 / strain) - running
 end
 
@@ -138,11 +138,11 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   oHeld, oAhead, oRunning = max(0, oHeld - held0), max(0, oAhead - ahead0), max(0, oRunning - running0)
   oExcused, oUnseen = max(0, oExcused - excused0), oUnseen - unseen0
 
-  local left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
+  local left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, oUnseen + unseen, limit, strain, concurrency)
   if (needed + askedAhead > left or number > slots) and oExpires <= time then
     oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = count(key)
     oUsed = oUsed + carried
-    left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
+    left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, oUnseen + unseen, limit, strain, concurrency)
   end
 
   -- All are held, or the first alone and the rest is ahead: it expires to nothing. Or one that nothing runs beside; but

@@ -10,11 +10,10 @@ import { shown } from '../../http/options'
 import type { Account } from '../budget/account'
 import { Hold, type RefusalReason, type WaitEnd } from '../budget/hold'
 import { admit, charge, decideAfterwards, finish, letIn, rehearse } from '../budget/decide'
-import { NO_STRAIN, PLACES, isSpent } from '../budget/past'
-import { priceOf } from '../budget/price'
+import { PLACES, isSpent } from '../budget/past'
 import type { Accounts } from '../store/accounts'
 import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
-import { type OrderCheck, checkOrder } from '../setup/warnings'
+import { type OrderCheck, checkOrder, warnOfLeft } from '../setup/warnings'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
 import { setFields } from './response-headers'
@@ -28,8 +27,8 @@ export const MOST_CHARGE_MS = 86_400_000
 const WATCH_MS = 125
 /** The signal asks a request to stop when its subject has used twice its limit. */
 const OVERRUN_LIMITS = 2
-/** A request whose client has gone is written off unseen after at most this, unless its learned price is higher. */
-const UNSEEN_MOST_US = 3_000_000
+/** The longest time of a timer of Node. */
+const MOST_TIMER_MS = 2 ** 31 - 1
 
 /**
  * One request in all the windows that it is charged to: asks for time, or is refused; is charged when it has ended. It
@@ -290,12 +289,8 @@ export class ThrottledRequest implements MeterObserver {
     this.#isAborted = true
     this.#abort?.abort()
     let waitUs = -Infinity
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (hold.state === 'ended') continue
-      const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.past.strain / NO_STRAIN), UNSEEN_MOST_US)
-      const learnedUs = hold.route.subjects > 0 ? priceOf(hold.route, hold.account.histories, hold.limitUs) : 0 // a guess says nothing of the handler
-      waitUs = Math.max(waitUs, Math.max(learnedUs, unseenUs) - hold.takenUs(now))
-    }
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.state !== 'ended') waitUs = Math.max(waitUs, hold.account.writesOffInUs(hold, now))
     return waitUs === -Infinity ? Infinity : Math.max(0, waitUs)
   }
 
@@ -303,10 +298,24 @@ export class ThrottledRequest implements MeterObserver {
     this.#leaveFlight(now)
     if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     if (this.orderCheck !== undefined) checkOrder(this.#req, this.orderCheck)
+    const isUntypical = isWrittenOff || (this.#isAborted && this.time.endsWithClient === true)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (isWrittenOff && hold.state !== 'ended') hold.account.current(now).writeOff(hold.limitUs, now)
-      this.#end(hold, now, isWrittenOff)
+      if (isWrittenOff && hold.state !== 'ended') {
+        hold.account.current(now).writeOff(hold.limitUs, now)
+        if (hold.route.leavesOpen(now)) warnOfLeft(hold.route.route)
+        if (hold.concurrency < PLACES) {
+          this.#keepPlace(hold)
+          continue
+        }
+      }
+      this.#end(hold, now, isUntypical)
     }
+  }
+
+  /** A handler of which few may run keeps its place after the write-off, until it ends the response: for a limit at most. */
+  #keepPlace(hold: RequestHold): void {
+    hold.priceUs = 0
+    this.time.clock.after(Math.min(hold.limitUs / 1_000, MOST_TIMER_MS), () => this.#end(hold, this.#now, true))
   }
 
   /** @param isUntypical it teaches no price */
@@ -325,7 +334,9 @@ export class ThrottledRequest implements MeterObserver {
       account.charge(hold, us, now)
       account.server.activate(account)
       emitCharged(this.#req, hold, us, 0, 'request')
-      this.#learn(hold, now, us)
+      this.#learn(hold, now, hold.state === 'ended' ? us : 0)
+      hold.route.isEnded()
+      this.#end(hold, now, true)
     }
   }
 

@@ -60,7 +60,7 @@ const MOST_NEXT = 4
 export function askForNext({ account, route }: RequestHold, now: number): void {
   let { next } = route
   for (let n = 1; n < MOST_NEXT && next !== undefined; n++, next = next.route.next)
-    next.accounts.expect(account.subject, next, now)
+    next.accounts.expect(account, next, now)
 }
 
 /** A request that was let in to one window has been let in to another one of the same server. */

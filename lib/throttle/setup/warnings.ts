@@ -72,6 +72,16 @@ function warnOfUser(isAssumed: boolean): void {
   )
 }
 
+/** Warns of a route whose handlers do not end the responses of clients that have left. @param route such as `GET /search` */
+export function warnOfLeft(route: string): void {
+  warnOnce(
+    'TOLLGATE_CLIENT_LEFT',
+    `clients leave requests to ${shown(route)}, and nothing ends the responses, so each pays as if it had run to its end, ` +
+      'and takes a place of its user; if its handlers stop when the client has gone, as proxies and GraphQL servers do, ' +
+      'set endsWithClient: true for the route',
+  )
+}
+
 /** The text of a value that is not there: `user:${req.user?.id}` where nobody is signed in. */
 const MISSING = /(?:^|:)(undefined|null|NaN|\[object Object\])$/
 

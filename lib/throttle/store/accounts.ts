@@ -14,6 +14,8 @@ import { CLOSING_MS } from './store'
 /** Networks that newcomers share an account by, once there is no room for more subjects. */
 const MOST_NETWORKS = 4_096
 const EVERYBODY_ELSE = 'network:*'
+/** A block of networks may have so many times the accounts that are left. */
+const BLOCK_PART = 8
 /** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
 const LINE_MS = 25
 /** How often some of the accounts are looked at, to let go of those that are over, and in what time all are. */
@@ -42,6 +44,8 @@ export class Accounts implements StoredPolicy {
   readonly #terms: AccountTerms
   readonly #memory: Server
   readonly #accounts = new Map<string, Account>()
+  /** How many of them each block of networks has. */
+  readonly #byBlock = new Map<string, number>()
   /** How many subjects are told apart, as the latest newcomer was told. */
   #mostSubjects = 0
   #sweep: Iterator<Account, undefined> | undefined
@@ -96,8 +100,8 @@ export class Accounts implements StoredPolicy {
   // --- whose account
 
   /**
-   * The account that pays for a request, in the window that is open: the subject's own where it is known or there is
-   * room, else its network's, else one for all. No throttled subject is forgotten for a newcomer.
+   * The account that pays for a request, in the window that is open: the subject's own where it is known or its block
+   * has room, else its block's, else one for all. No throttled subject is forgotten for a newcomer.
    *
    * @param most how many subjects are told apart
    */
@@ -105,8 +109,8 @@ export class Accounts implements StoredPolicy {
     const known = this.#find(subject, now)
     if (known !== undefined) return known
     this.#mostSubjects = most
-    if (this.size < most) return this.#open(subject, now)
     const network = networkSubject(req)
+    if (this.#hasRoom(network, most)) return this.#open(subject, now, network)
     const isRoom = this.size < most + MOST_NETWORKS || this.#accounts.has(network)
     return this.account(isRoom ? network : EVERYBODY_ELSE, now)
   }
@@ -127,9 +131,9 @@ export class Accounts implements StoredPolicy {
    * A request of the subject asks another window of the same server now, and will ask this one next: both are asked in one
    * command. What it does not take after all is given back at the next tick.
    */
-  expect(subject: string, { route, limitUs, concurrency }: NextWindow, now: number): void {
-    const isRoom = this.size < this.#mostSubjects
-    const account = isRoom ? this.account(subject, now) : this.#find(subject, now)
+  expect({ subject, block }: Account, { route, limitUs, concurrency }: NextWindow, now: number): void {
+    const isRoom = this.#hasRoom(block, this.#mostSubjects)
+    const account = this.#find(subject, now) ?? (isRoom ? this.#open(subject, now, block) : undefined)
     if (account === undefined || account.server.isMemory || account.sent !== undefined) return
     const priceUs = Math.min(priceOf(route, account.histories, limitUs), limitUs)
     account.expect({ priceUs, limitUs, concurrency })
@@ -143,12 +147,18 @@ export class Accounts implements StoredPolicy {
     return account
   }
 
-  #open(subject: string, now: number): Account {
+  /** Whether a newcomer is told apart: a block has at most eight times what is left, so that some is left for others. */
+  #hasRoom(block: string, most: number): boolean {
+    return (this.#byBlock.get(block) ?? 0) < BLOCK_PART * (most - this.size)
+  }
+
+  #open(subject: string, now: number, block = subject): Account {
     const { shared } = this
     const { id, phase } = subjectId(subject, this.#terms.windowUs, shared?.store.digest)
     const server = shared === undefined || this.#isClosed ? this.#memory : shared.linkOf(id)
-    const account = new Account(subject, id, phase, this.#terms, server, now)
+    const account = new Account(subject, block, id, phase, this.#terms, server, now)
     this.#accounts.set(subject, account)
+    this.#byBlock.set(block, (this.#byBlock.get(block) ?? 0) + 1)
     if (!this.#isSweeping) this.#sweepLater()
     return account
   }
@@ -175,6 +185,9 @@ export class Accounts implements StoredPolicy {
       account.noteTotal(now)
       account.forget()
       this.#accounts.delete(account.subject)
+      const left = (this.#byBlock.get(account.block) as number) - 1
+      if (left > 0) this.#byBlock.set(account.block, left)
+      else this.#byBlock.delete(account.block)
     }
   }
 

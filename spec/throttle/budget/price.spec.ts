@@ -122,8 +122,14 @@ describe("priceOf(), by a route's subjects", () => {
     const [route] = routes as [RoutePrice]
     for (let n = 0; n < 10; n++) prices.learn(route, `user-${n}`, 40_000)
     for (let n = 0; n < 100; n++) for (const each of routes) prices.learn(each, 'slow', 20_000_000)
-    assert.equal(route.subjects, 11)
     assertIs(prices.of(route, 'fresh', LIMIT_US), atMost(50_000))
+  })
+
+  it('counts a block of networks once, however many of its subjects are slow', () => {
+    const route = new RoutePrice()
+    for (let n = 0; n < 10; n++) learnPrice(route, `block-${n}`, undefined, 40_000)
+    for (let n = 0; n < 9; n++) learnPrice(route, 'one', undefined, 20_000_000)
+    assert.ok(priceOf(route, undefined, LIMIT_US) <= 50_000)
   })
 
   it('law: who knows where it stands is found there, or it is not there any more', () => {

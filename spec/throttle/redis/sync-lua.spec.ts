@@ -51,7 +51,7 @@ class Reports {
     return reportFor({
       ...{ policy: 'bench', id, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US },
       ...{ ...figures, ...terms, ...seqs, past: clears ? 'cleared' : hasNews ? 'news' : 'known' },
-      limit: r.pick([500_000, 1_000_000]),
+      limit: r.pick([0, 500_000, 1_000_000, 1_000_000]),
       carries: r.chance(0.5),
       ...this.#asked(),
     })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import type { Socket } from 'node:net'
+import { type TestContext, describe, it } from 'node:test'
 import express, { type Response } from 'express'
-import { budgetOf, throttle } from '../../../lib'
+import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { type Handling, heldApi } from './held-api'
 import { connected, serve } from '../../support/serve'
@@ -97,6 +98,16 @@ describe('throttle() and the places of a subject after it exceeded its limit', (
     assert.equal(await api.burst(8, '/b'), 4)
   })
 
+  it('lets fewer run in the next window also where a request without a limit came', async (t) => {
+    const api = await heldApi(t, { limitMs: ({ path }) => (path === '/ping' ? Infinity : 1_000) })
+    await overshoot(api)
+    await api.burst(1, '/ping')
+    api.endAll()
+    await api.enterNextWindow()
+    await api.teachQuick('/b')
+    assert.equal(await api.burst(8, '/b'), 4)
+  })
+
   it('has half as many more after eight windows', async (t) => {
     const api = await heldApi(t)
     await overshoot(api)
@@ -118,34 +129,83 @@ describe('throttle() and the places of a subject after it exceeded its limit', (
 })
 
 describe('throttle() and a request whose client has gone and whose handler nobody sees', () => {
-  it('keeps its place until it is written off, and teaches no price', async (t) => {
-    const { burst, clock, open, running, spentMs, teachQuick } = await heldApi(t)
-    await teachQuick()
-    const sockets = []
-    for (let i = 0; i < 16; i++) sockets.push(await open('/work'))
-    const signals = running.splice(0).map(({ req }) => budgetOf(req).signal)
+  /** So many requests begin, and lose their clients at once. */
+  async function leave({ open, running }: Awaited<ReturnType<typeof heldApi>>, count: number, path = '/work') {
+    const [before, sockets] = [running.length, []] as [number, Socket[]]
+    for (let i = 0; i < count; i++) sockets.push(await open(path))
+    const signals = running.slice(before).map(({ req }) => budgetOf(req).signal)
     for (const socket of sockets) socket.resetAndDestroy()
     await until(() => signals.every(({ aborted }) => aborted))
-    assert.equal(await burst(20), 16) // beside 16 that may still be at work
-    for (const { res } of running.splice(0)) res.end()
-    clock.advance(32)
-    assert.equal(await spentMs(), 500) // a 32nd of the limit each
-    assert.equal(await burst(20), 16) // half of the places for half of the budget; their price is 0 still
+  }
+  /** A route whose requests take 10 ms. */
+  async function known(t: TestContext, options?: ThrottleOptions) {
+    const api = await heldApi(t, options)
+    for (let n = 0; n < 8; n++) {
+      await api.burst(1)
+      api.clock.advance(10)
+      api.endAll()
+    }
+    return api
+  }
+
+  it('pays what the route takes, and takes a place until the window ends', async (t) => {
+    const api = await known(t)
+    await leave(api, 16)
+    api.clock.advance(9)
+    assert.equal(api.running.length, 16)
+    api.clock.advance(1)
+    assert.equal(await api.spentMs(), 80 + 160)
+    assert.equal(await api.burst(20), 8) // 76 % of the places are left, and 16 may be at work still
+  })
+
+  it('pays a 32nd of the limit where nothing is known of the route', async (t) => {
+    const api = await heldApi(t)
+    await leave(api, 2)
+    api.clock.advance(50)
+    assert.equal(await api.spentMs(), 62.5)
+  })
+
+  it('pays a quarter of the limit from the 33rd of a window on', async (t) => {
+    const api = await heldApi(t)
+    await api.teachQuick()
+    await leave(api, 32)
+    assert.equal(await api.spentMs(), 0)
+    await leave(api, 1)
+    api.clock.advance(500)
+    assert.equal(await api.spentMs(), 250)
   })
 
   it('counts a quarter of a limit each towards the places of the next window', async (t) => {
     const api = await heldApi(t)
-    await api.teachQuick('/a')
-    const sockets = []
-    for (let i = 0; i < 30; i++) sockets.push(await api.open('/a'))
-    const signals = api.running.splice(0).map(({ req }) => budgetOf(req).signal)
-    for (const socket of sockets) socket.resetAndDestroy()
-    await until(() => signals.every(({ aborted }) => aborted))
-    api.clock.advance(32)
-    assert.equal(await api.spentMs(), 937.5)
+    await api.teachQuick()
+    await leave(api, 30)
     await api.enterNextWindow()
-    await api.teachQuick('/b')
-    assert.equal(await api.burst(12, '/b'), 3) // 32 / (0.9375 + 30 / 4)
+    assert.equal(await api.burst(12), 4) // 32 / (30 / 4)
+  })
+
+  it('costs no more than until then, and frees its place, with endsWithClient', async (t) => {
+    const api = await known(t, { routes: { '/work': { limitMs: 1_000, endsWithClient: true } } })
+    for (let n = 0; n < 40; n++) {
+      await leave(api, 1)
+      api.clock.advance(1_000)
+    }
+    const [, usage] = await api.throttled.usage('ada')
+    assert.equal(usage?.spentMs, 80)
+    assert.equal(await api.burst(40), 29)
+  })
+
+  it('keeps its place with a concurrency until its handler ends, for a limit at most', async (t) => {
+    const api = await known(t, { concurrency: 2 })
+    await leave(api, 2)
+    api.clock.advance(90)
+    assert.equal(await api.burst(1), 0)
+    api.running[0]?.res.end()
+    assert.equal(await api.spentMs(), 80 + 90 + 10)
+    assert.equal(await api.burst(2), 1)
+    api.running.at(-1)?.res.end()
+    api.clock.advance(920)
+    assert.equal(await api.burst(3), 2)
+    assert.equal(await api.spentMs(), 180)
   })
 })
 

@@ -217,7 +217,7 @@ export class StoreModel {
   /** Time and places that are left. */
   #room(o: Others, c: Report, strain: number): { left: number; slots: number } {
     const left = c.limit - o.used - o.held - o.ahead - c.used - c.held
-    const places = Math.floor(placesOf({ ...c, limitUs: c.limit }, o.used + c.used, strain))
+    const places = Math.floor(placesOf({ ...c, limitUs: c.limit }, o.used + c.used, o.unseen + c.unseen, strain))
     return { left, slots: places - o.running - c.running }
   }
 

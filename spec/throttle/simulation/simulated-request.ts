@@ -4,7 +4,6 @@ import { PLACES } from '../../../lib/throttle/budget/past'
 import { Hold, type RefusalReason, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
 import { type Decision, admit, charge, finish } from '../../../lib/throttle/budget/decide'
 import type { RoutePrice } from '../../../lib/throttle/budget/price'
-import { NO_STRAIN } from '../../../lib/throttle/budget/past'
 import type { Accounts } from '../../../lib/throttle/store/accounts'
 import { refusalOf } from '../../../lib/throttle/request/refusal'
 import { SpecPrice } from '../spec-request'
@@ -13,7 +12,6 @@ import type { Simulation } from './simulation'
 import type { Stretch, Work } from './work'
 
 const PLACES_IN_LINE = 64
-const UNSEEN_MOST_US = 3_000_000
 
 /** What a request is like. Times in µs. */
 export interface Asked {
@@ -253,9 +251,8 @@ export class SimulatedRequest {
     this.isGone = true
     const { process, sim, hold } = this
     if (!hold || !process.running.has(this) || sim.random.chance(0.5)) return
-    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.past.strain / NO_STRAIN), UNSEEN_MOST_US)
     sim.loop.after(
-      Math.max(hold.priceUs, unseenUs),
+      Math.max(0, hold.account.writesOffInUs(hold, process.nowUs())),
       process.guarded(() => this.#writeOff(hold)),
     )
   }
