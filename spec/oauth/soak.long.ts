@@ -8,7 +8,10 @@ import { type ChildServer, startChild } from './processes/spawn'
 import { AS_WEB, SIGNING_KEY, VERIFIER, json, post, postJson } from './support'
 import { UserAgent, request } from './user-agent'
 
-/** Minutes of load: SOAK_MIN=60 for an hour. Figures are printed at the start, each ten minutes and at the end. */
+/**
+ * Minutes of load. Figures are printed at the start, each ten minutes and at the end. For an hour:
+ * `SOAK_MIN=60 npm run test:long -- oauth/soak --test-timeout=5400000`
+ */
 const MINUTES = Number(process.env.SOAK_MIN ?? 0.25)
 const [A_SECOND, SHOWN_EVERY_S] = [50, 600]
 /** Windows, counters and codes have ended by then. */
@@ -18,6 +21,11 @@ const REST_S = Math.min(75, MINUTES * 60)
 const addressOf = (n: number) => (n % 2 === 0 ? '198.51.100.7' : `${20 + (n % 180)}.${n % 250}.${(n >> 3) % 250}.9`)
 const USERS = Array.from({ length: 20 }, (_, i) => `user-${i}`)
 const WEB = request({ client_id: 'web' })
+
+interface Load {
+  readonly heapMb: number
+  readonly handles: number
+}
 
 type Ask = (origin: string, n: number) => Promise<number>
 
@@ -42,7 +50,7 @@ const ACTIONS: readonly Ask[] = [
 async function signIn(origin: string, n: number): Promise<number> {
   const agent = new UserAgent(origin)
   let page = await agent.authorize(`${origin}/as`, WEB)
-  page = await (await page.logIn(USERS[n % USERS.length] as string)).finish()
+  page = await (await page.logIn(USERS[n % USERS.length])).finish()
   const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
   const tokens = await json(await post(`${origin}/as/token`, { ...form, code: page.params.get('code') ?? '' }, AS_WEB))
   const called = await fetch(`${origin}/mine`, from(n, `Bearer ${String(tokens.access_token)}`))
@@ -78,16 +86,16 @@ describe(`strangers, users and apps for ${MINUTES} minutes at ${A_SECOND} reques
   it('leave heap, handles and keys as they were, and nobody a 5xx', async (t) => {
     const statuses = new Map<string, number>()
     const figures = async (when: string) => {
-      const loads = await Promise.all(children.map(async ({ origin }) => json(await fetch(`${origin}/load`))))
-      const keys = await asked.dbsize()
-      t.diagnostic(
-        `${when}: ${loads.map((load) => `${load.heapMb} MB, ${load.handles} handles`).join(' | ')} | ${keys} keys`,
+      const loads = await Promise.all(
+        children.map(async ({ origin }) => (await (await fetch(`${origin}/load`)).json()) as Load),
       )
-      return loads.map(({ heapMb, handles }) => ({ heapMb: Number(heapMb), handles: Number(handles) }))
+      const shown = loads.map(({ heapMb, handles }) => `${heapMb} MB, ${handles} handles`)
+      console.log(`${when}: ${[...shown, `${await asked.dbsize()} keys`].join(' | ')}`) // at once: a run takes an hour
+      return loads
     }
     const ask = async (n: number) => {
       const at = n % 10
-      const action = ACTIONS[at] ?? (ACTIONS[at % 3] as Ask)
+      const action = ACTIONS[at < ACTIONS.length ? at : at % 3] ?? signIn
       const { origin } = children[Math.floor(n / 10) % children.length] as ChildServer
       const status = await action(origin, n).catch((err: unknown) => String(err))
       const name = `${action.name || `action ${ACTIONS.indexOf(action)}`} ${status}`
@@ -118,7 +126,7 @@ describe(`strangers, users and apps for ${MINUTES} minutes at ${A_SECOND} reques
       [],
     )
     for (const [i, { heapMb, handles }] of rested.entries()) {
-      const { heapMb: heapBefore, handles: handlesBefore } = before[i] as (typeof before)[0]
+      const { heapMb: heapBefore, handles: handlesBefore } = before[i] as Load
       assertIs(heapMb, below(heapBefore + 40), `heap of process ${i}`) // 20 MB of records, and as much around them
       assertIs(handles, below(handlesBefore + 10), `handles of process ${i}`)
     }
