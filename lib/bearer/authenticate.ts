@@ -102,7 +102,7 @@ function admitPlain(
   config: BearerConfig,
 ): Outcome | Promise<Outcome> {
   if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, config.dpop !== undefined)
-  if (config.dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
+  if (config.dpop?.required) return refuse('dpop_required')
   return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
 }
 

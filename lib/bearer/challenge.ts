@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import type { Denial } from '../errors'
+import { DPOP } from './credentials/credentials'
 import { option } from '../http/option-table'
 import { ASYMMETRIC } from './keys/algorithm'
 import type { Reason, Refusal } from './refusal/refusal'
@@ -48,14 +50,18 @@ const ANSWERS: { readonly [reason in Reason]?: Answer } = {
   expired: [401, 'invalid_token', 'The access token has expired'],
 }
 
-/** Response to a refusal: status, challenge (RFC 6750 §3) and message. */
-export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
+/**
+ * Response to a refusal: status, challenge (RFC 6750 §3) and message.
+ *
+ * @param req the request, whose scheme is that of the challenge
+ */
+export function denialOf(refusal: Refusal, options: ChallengeOptions, req?: IncomingMessage): Denial {
   const { refused: reason, cause, nonce } = refusal
   const [status, code, message] = ANSWERS[reason] ?? INVALID
   const headers =
     status === 503
       ? { 'Retry-After': String(refusal.retryAfterSec ?? 1) }
-      : { ...challenge(refusal, code, message, options), ...(nonce !== undefined && nonceFields(nonce)) }
+      : { ...challenge(refusal, code, message, options, req), ...(nonce !== undefined && nonceFields(nonce)) }
   return { status, code, message, headers, reason, ...(cause !== undefined && { cause }) } as Denial
 }
 
@@ -76,10 +82,17 @@ export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
-function challenge(refusal: Refusal, code: string, message: string, options: ChallengeOptions): Denial['headers'] {
+function challenge(
+  refusal: Refusal,
+  code: string,
+  message: string,
+  options: ChallengeOptions,
+  req: IncomingMessage | undefined,
+): Denial['headers'] {
   const { realm, resourceMetadata, dpop } = options
   const hasToken = refusal.refused !== 'no_token' // else there is no error code (RFC 6750 §3.1)
-  const scheme = refusal.scheme ?? (hasToken || dpop !== 'required' ? 'Bearer' : 'DPoP')
+  const isDpop = dpop === 'required' || (dpop && DPOP.test(req?.headers.authorization ?? '')) // RFC 9449 §7.1
+  const scheme = isDpop ? 'DPoP' : 'Bearer'
   const { acr = [], maxAgeSec } = refusal.authentication ?? {}
   const params: Params = {
     realm,

@@ -68,7 +68,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
       publish(req, authenticated)
       config.warn(authenticated)
       if (authenticated.refused === 'no_token' && options.warnings !== false) warnOfPublicRoute(req)
-      return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
+      return deny(denialOf(authenticated, config.challenge, req), config.deny, req, res, next)
     }
     const { session, headers } = authenticated
     for (const name in headers) res.setHeader(name, headers[name] as string)

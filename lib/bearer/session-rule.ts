@@ -29,7 +29,7 @@ export function sessionRule(
     if (!refusal) return next()
     publish(req, refusal)
     const { challenge, deny: options } = check.config
-    deny(denialOf(refusal, challenge), { ...options, ...defined({ dialect }) }, req, res, next)
+    deny(denialOf(refusal, challenge, req), { ...options, ...defined({ dialect }) }, req, res, next)
   })
   return Object.defineProperty(rule, 'name', { value: factory })
 }

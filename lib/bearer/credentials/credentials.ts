@@ -36,7 +36,7 @@ export interface RequestView extends RequestFields {
 
 /** The name of the scheme, not followed by another token character (RFC 9110 §5.6.2, §11.1). */
 const BEARER = /^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i
-const DPOP = /^dpop(?![!#$%&'*+.^_`|~0-9a-z-])/i
+export const DPOP = /^dpop(?![!#$%&'*+.^_`|~0-9a-z-])/i
 /** RFC 6750 §2.1: b64token. */
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 const SPACE = 0x20

@@ -46,6 +46,14 @@ export function readJwsHead(token: string, isPadded = false): JwsHead | Refusal 
   return { token, algorithm, kid, type, payload, header }
 }
 
+/** Whether a token has three parts, of which the first is a JSON object: others are opaque. */
+export function isJws(token: string): boolean {
+  const [first = '', ...others] = token.split('.', 4)
+  return (
+    others.length === 2 && (knownHeaders.has(first) || readJsonObject(Buffer.from(first, 'base64url')) !== undefined)
+  )
+}
+
 function readHeader(text: string, isPadded: boolean): JwsHeader | Refusal {
   const bytes = fromBase64url(text, isPadded)
   const header = bytes && readJsonObject(bytes)

@@ -6,7 +6,7 @@ import { shown } from '../../http/options'
 import { bindingsOf } from '../claims/claims'
 import { type RequestView, fieldValues } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
-import type { Refusal } from '../refusal/refusal'
+import { type Refusal, refuse } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 import { isSecureUrl } from '../../http/fetch/secure-url'
 import { warnOnce } from '../../http/warn-once'
@@ -105,17 +105,17 @@ export function dpopCheck(
 
   function check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal {
     const [text, ...more] = fieldValues(request, 'dpop')
-    if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
+    if (text === undefined || more.length > 0) return refuse('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
     const from = originOf(request)
-    if (from === undefined) return refusal('dpop_proof')
+    if (from === undefined) return refuse('dpop_proof')
     const uri = from + request.target
     const proof = readProof(text, { method: request.method, uri, token, nowSec: now, ...ages })
-    if (!proof) return refusal('dpop_proof')
+    if (!proof) return refuse('dpop_proof')
     const nonce = nonces?.judge(proof.nonce, now)
-    if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
+    if (nonce === 'other') return { ...refuse('dpop_nonce'), nonce: nonces?.current(now) }
     const { cnf } = claims
-    if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || bindingsOf(claims).length > 1) return refusal('dpop_binding')
+    if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || bindingsOf(claims).length > 1) return refuse('dpop_binding')
     return {
       proof,
       untilSec: nonces ? now + 2 * maxProofAgeSec : proof.iat + maxProofAgeSec,
@@ -134,7 +134,7 @@ export function dpopCheck(
 
   function judged(noted: ProofUse): Refusal | undefined {
     if (noted === 'new') return undefined
-    if (noted === 'replay') return refusal('dpop_replay')
+    if (noted === 'replay') return refuse('dpop_replay')
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxProofAgeSec }
     return untold(usageError(`dpop.proofs must answer 'new', 'replay' or 'full'; it answered ${shown(noted)}`))
   }
@@ -176,10 +176,6 @@ function isBase(value: unknown): value is string {
 
 function untold(cause: unknown): Refusal {
   return { refused: 'dpop_unavailable', retryAfterSec: 1, cause }
-}
-
-function refusal(refused: 'dpop_proof' | 'dpop_nonce' | 'dpop_binding' | 'dpop_replay'): Refusal {
-  return { refused, scheme: 'DPoP' }
 }
 
 /** Validates the secret. Errors do not show it. */

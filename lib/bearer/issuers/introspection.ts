@@ -3,7 +3,9 @@ import type { Clock } from '../../http/clock'
 import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
 import { functionOption, isText, oneOf, option, readOptions, text, wholeNumber } from '../../http/option-table'
 import { checkSecureUrl } from '../../http/fetch/secure-url'
+import { OwnedRecords } from '../../http/owners'
 import { clientNetwork } from '../../http/request/client-network'
+import { blockOf } from '../../http/request/network'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import type { Claims } from '../session/session'
@@ -19,6 +21,12 @@ export interface IntrospectionOptions extends ClientCredentials {
   readonly endpoint: string
   /** Lifetime of a cached answer, at most until the token expires: whole seconds, 0 to 300. Default 10. */
   readonly cacheSec?: number | undefined
+  /** Memory for cached answers, in bytes: whole, 0 to 4,000,000,000. The least recently used go first. Default 32,000,000. */
+  readonly cacheBytes?: number | undefined
+  /**
+   * Calls at once: whole, 2 to 10,000, of which one block of addresses has half. Others wait up to 5 s. Default 256.
+   */
+  readonly maxCalls?: number | undefined
 }
 
 const TABLE = {
@@ -30,6 +38,8 @@ const TABLE = {
   clientAssertion: functionOption<() => string | Promise<string>>(),
   token: functionOption<() => string | Promise<string>>(),
   cacheSec: wholeNumber(0, 300, 10),
+  cacheBytes: wholeNumber(0, 4_000_000_000, 32_000_000),
+  maxCalls: wholeNumber(2, 10_000, 256),
 }
 
 /** A cached answer. */
@@ -41,7 +51,8 @@ interface Answer {
   readonly failure?: Refusal
 }
 
-const MOST_ANSWERS = 5_000
+/** Memory of an answer beside its claims, in bytes. */
+const ANSWER_BYTES = 300
 const LIMITS = { timeoutMs: 5_000, maxBytes: 64 * 1_024 }
 /** Pause between requests while the endpoint does not answer. */
 const PAUSE_MS = 1_000
@@ -57,8 +68,6 @@ export interface Introspected {
   readonly allowHttp: boolean
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
-  /** Size of the cache; the oldest answer is removed first. */
-  readonly mostAnswers?: number
 }
 
 /**
@@ -70,12 +79,12 @@ export interface Introspected {
  * @throws {TypeError|RangeError} naming the option
  */
 export function introspecting(options: IntrospectionOptions, issuer: Introspected): Verify {
-  const { endpoint, cacheSec, ...rest } = readOptions('introspection', options, TABLE)
-  const { policy, clock, allowHttp, fetch, mostAnswers = MOST_ANSWERS } = issuer
+  const { endpoint, cacheSec, cacheBytes, maxCalls, ...rest } = readOptions('introspection', options, TABLE)
+  const { policy, clock, allowHttp, fetch } = issuer
   checkSecureUrl('introspection.endpoint', endpoint, allowHttp)
   const credentials = clientCredentials(rest, policy.issuer, clock)
-  const calls = issuerCalls(clock)
-  const answers = new Map<string, Answer>()
+  const calls = issuerCalls(clock, maxCalls, LIMITS.timeoutMs)
+  const answers = new OwnedRecords<Answer>(cacheBytes)
   let retryAt = -Infinity
   let problem: unknown
   let probe: Promise<void> | undefined
@@ -87,16 +96,23 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     if (known && clock.now() < known.until) return judge(known, token)
     answers.delete(name)
     if (clock.now() < retryAt) return unavailable(problem)
+    const network = clientNetwork(from)
     return calls
-      .run(clientNetwork(from), () => ask(token, name), name)
+      .run(network, () => ask(token, name, blockOf(network)), name)
       .then((answer = unavailable(TOO_MANY)) => (isRefusal(answer) ? answer : judge(answer, token)))
   }
 
-  async function ask(token: string, name: string): Promise<Answer | Refusal> {
+  async function ask(token: string, name: string, block: string): Promise<Answer | Refusal> {
     try {
-      const claims = await fetchClaims(token)
+      const claims = await fetchClaims(token).catch((problem: unknown) => {
+        if (isClosed(problem)) return fetchClaims(token)
+        throw problem
+      })
       healthyUntil = clock.now() + PAUSE_MS
-      return remember(name, { claims: claims.active ? claims : undefined, until: clock.now() + cacheSec * 1_000 })
+      return remember(name, block, {
+        claims: claims.active ? claims : undefined,
+        until: clock.now() + cacheSec * 1_000,
+      })
     } catch (cause) {
       if (!(await isHealthy())) {
         problem = cause
@@ -106,7 +122,7 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
       // A healthy endpoint that refuses the request will refuse it again: the token is invalid. Other failures may pass.
       const isRefused = cause instanceof FetchProblem && REFUSES_TOKEN.has(cause.status)
       const failure: Refusal = isRefused ? { refused: 'inactive', cause } : unavailable(cause)
-      return remember(name, { claims: undefined, until: clock.now() + PAUSE_MS, failure })
+      return remember(name, block, { claims: undefined, until: clock.now() + PAUSE_MS, failure })
     }
   }
 
@@ -136,9 +152,8 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     return clock.now() < healthyUntil
   }
 
-  function remember(name: string, answer: Answer): Answer {
-    answers.set(name, answer)
-    if (answers.size > mostAnswers) answers.delete(answers.keys().next().value as string)
+  function remember(name: string, block: string, answer: Answer): Answer {
+    answers.set(name, answer, block, ANSWER_BYTES + JSON.stringify(answer.claims ?? '').length)
     return answer
   }
 
@@ -151,6 +166,13 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     const about = { issuer: policy.issuer }
     return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, about, cause }
   }
+}
+
+/** Whether the server has closed a connection that was kept alive, in the moment in which it was used again. */
+function isClosed(problem: unknown): boolean {
+  if (!(problem instanceof FetchProblem) || problem.status !== undefined) return false
+  const { code, cause } = (problem.cause ?? {}) as { code?: unknown; cause?: { code?: unknown } }
+  return ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String(cause?.code ?? code))
 }
 
 const TOO_MANY = new FetchProblem('more tokens are unknown than the issuer is asked about at once')

@@ -5,7 +5,7 @@ import { codedError } from '../../http/help'
 import type { ClientRequest } from '../../http/request/client-network'
 import { TYPES, claimProblem, claimRefusal, issuerName, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
 import { isToken } from '../credentials/credentials'
-import { readJws } from '../credentials/jws'
+import { isJws, readJws } from '../credentials/jws'
 import { type FoundKeys, MOST_TRIED } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
 import type { VerifyKey } from '../keys/verify-key'
@@ -70,7 +70,7 @@ export function tokenVerifier(
     const known = isPadded || !token.includes('=') ? tokens.get(token) : undefined // as strict as for an unknown token
     if (known) return checkTenant(known, from, known)
     if (!isToken(token, isPadded)) return refuse('malformed_credentials')
-    if (opaque && (!hasKeys || token.split('.', 4).length !== 3)) return opaque.verify(token, from)
+    if (opaque && (!hasKeys || !isJws(token))) return opaque.verify(token, from)
     const presented = present(token, isPadded)
     if (!isRefusal(presented)) return checkTenant(presented, from)
     const isAsked =

@@ -4,7 +4,9 @@ import { type FetchFunction, fetchJson } from '../../http/fetch/fetch-json'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { Algorithm } from './algorithm'
 import { type Jwks, readJwks } from './jwks'
+import { Holdings } from '../../http/owners'
 import { type Places, THE_APP } from '../../http/places'
+import { blockOf } from '../../http/request/network'
 import { type ClientRequest, clientNetwork } from '../../http/request/client-network'
 import { type FoundKeys, type KeyNames, type KeySource, OTHER_KEYS, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
@@ -33,15 +35,15 @@ const LIFE_MS = { default: 600_000, least: 60_000, most: 3_600_000 }
 const REFRESH_AHEAD = 0.8
 /** Shortest interval between fetches for tokens that no key fits. */
 const OTHER_KEYS_MS = 2_000
-/** Bound of requests that wait for such a fetch; an attacker could pile them up. Half of it is for unknown kids alone. */
-const MOST_WAITING = 1_000
+/** Requests of one block of addresses that wait for such a fetch, at most; an attacker could pile them up. */
+const MOST_WAITING = 500
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
 const LIMITS = { timeoutMs: 5_000, maxBytes: 2_048 * 1_024 }
 /** RFC 7517 §8.5. Kubernetes answers 406 to anything else; some servers know `application/json` only. */
 const HEADERS = { accept: 'application/jwk-set+json, application/json' }
 /** In place of a request: the app itself asks, by `ready()` or `reload()`. */
 const APP = Symbol('the app')
-const TOO_MANY = new Error('the keys of more tenants are asked for than are fetched at once')
+const TOO_MANY = new Error('more unknown keys are asked for than are looked up at once')
 /** Remedy for an empty set, which Supabase publishes while it signs with a shared secret. */
 const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
 
@@ -50,7 +52,7 @@ const NO_KEYS = 'correct the address; an issuer that signs with a shared secret 
  *
  * - in the background, before the end of the set's lifetime
  * - for a token that no key fits or has signed, because the key may be new, at most every 2 s; a bounded number of
- *   requests waits for it
+ *   requests of each block waits for it, and others get `keys_unavailable`
  * - after a failure, at growing intervals with jitter
  *
  * While the issuer does not answer, the last good set serves for `lastGoodMs` more. Without one, the refusal is
@@ -66,7 +68,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   let failures = 0
   let retryAt = -Infinity
   let problem: unknown
-  let waiting = 0
+  /** Requests that wait for the next fetch, by block. */
+  const waiting = new Holdings<object>()
   let pause: Promise<void> | undefined
 
   return { find, findOther, has, ready, reload, all: () => set?.all ?? [] }
@@ -76,7 +79,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     if (!current) return findLater(token, from)
     const found = findKeys(current, token)
     if (!isRefusal(found) || !(algorithms as readonly string[]).includes(token.algorithm)) return found
-    return waiting < MOST_WAITING ? findLater(token, from) : settle(found)
+    return findLater(token, from)
   }
 
   async function findOther(
@@ -84,7 +87,6 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     tried: readonly VerifyKey[],
     from?: ClientRequest,
   ): Promise<FoundKeys | undefined> {
-    if (waiting >= MOST_WAITING / 2) return undefined
     const found = await findLater(token, from)
     if (isRefusal(found) || found.some((key) => !tried.includes(key))) return found
     return failures > 0 && token.kid === undefined ? unavailable() : undefined // it may name a key that is not known yet
@@ -105,10 +107,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   /** Finds keys after the current fetch, or after the next one that may begin. */
   async function findLater(token: KeyNames, from: ClientRequest | undefined): Promise<FoundKeys> {
-    waiting++
+    const [block, place] = [blockOf(clientNetwork(from)), {}]
+    if (waiting.of(block) >= MOST_WAITING) return { refused: 'keys_unavailable', retryAfterSec: 2, cause: TOO_MANY }
+    waiting.add(block, place)
     if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
     await refresh(from)
-    waiting--
+    waiting.remove(block, place)
     return isUsable() ? settle(findKeys(set as Jwks, token)) : unavailable()
   }
 

@@ -7,8 +7,6 @@ export interface Refusal {
   readonly refused: Reason
   /** Whole seconds until a retry makes sense, if a dependency is unavailable. */
   readonly retryAfterSec?: number
-  /** Scheme of the challenge. Default `Bearer`. */
-  readonly scheme?: 'Bearer' | 'DPoP'
   /** Scopes that are needed; with `scope` and `no_token`. */
   readonly scope?: readonly string[]
   /** Login that is needed; with `authentication`. */

@@ -85,16 +85,17 @@ async function requireAccessToken(
     const proven = dpopCheck.check(found.token, { ...claims }, request)
     const refused =
       'refused' in proven ? proven : await dpopCheck.use(proven, active.user ? ofUser(active.user.id) : ofStranger())
-    if (refused) throw accessRefused(issuer, refused)
+    if (refused) throw accessRefused(issuer, refused, 'required')
   } else if (claims.cnf) throw accessRefused(issuer, refuse('sender_constrained'))
   return active
 }
 
 /** The error for a refusal, with the same challenge as `requireBearer()`. */
-export function accessRefused(issuer: string, refusal: Refusal): OAuthError {
+export function accessRefused(issuer: string, refusal: Refusal, dpop?: 'required'): OAuthError {
   const { code, message, status, headers } = denialOf(refusal, {
     realm: knownUrl(issuer).host,
     resourceMetadata: undefined,
+    dpop,
   })
   return new OAuthError(code as OAuthErrorCode, message, status, headers)
 }

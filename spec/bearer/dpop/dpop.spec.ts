@@ -250,6 +250,15 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await strict.ask(await strict.proof())).status, 200)
   })
 
+  it('names the scheme of the request in the challenge, whatever is wrong', async () => {
+    const [lax, strict] = [await api(), await api({ required: true })]
+    const scheme = async (answer: Promise<Response>) => (await answer).headers.get('www-authenticate')?.split(' ', 1)[0]
+    const expired = dev.attack('expired')
+    assert.equal(await scheme(lax.ask(await lax.proof(), expired)), 'DPoP')
+    assert.equal(await scheme(lax.ask(undefined, expired, 'Bearer')), 'Bearer')
+    assert.equal(await scheme(strict.ask(undefined, expired, 'Bearer')), 'DPoP')
+  })
+
   it('names both schemes in the challenge to a request without a token', async () => {
     const [lax, strict] = [await api(), await api({ required: true })]
     assert.match((await fetch(lax.url)).headers.get('www-authenticate') ?? '', /^Bearer, DPoP algs="[A-Za-z0-9 ]+"$/)

@@ -134,7 +134,7 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
       })
     })
     const clock = manualClock()
-    const introspection = { endpoint: endpoint.url, clientAuth: 'none' } as const
+    const introspection = { endpoint: endpoint.url, clientAuth: 'none', maxCalls: 24 } as const
     const app = express().set('trust proxy', 1)
     app.use(requireBearer({ issuer, audience, introspection, clock, warnings: false }), (_req, res) => void res.end())
     const api = await serve(app)
@@ -160,8 +160,8 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
     return { state, clock, ask, pipeline, end }
   }
 
-  it('asks about 24 at once, 12 of one block on any number of connections, and answers others meanwhile', async () => {
-    const { state, clock, ask, pipeline, end } = await flooded()
+  it('asks about maxCalls at once, half of one block on any number of connections, and answers others meanwhile', async () => {
+    const { state, ask, pipeline, end } = await flooded()
     const floods = Array.from({ length: 48 }, (_, i) => pipeline(10, `made-up-${i}`, `198.51.100.${i % 8}`))
     await until(() => state.asked, 12)
     for (let i = 0; i < 5; i++) assert.equal((await ask(`good-${i}`, `203.0.113.${i}`)).status, 200)
@@ -170,7 +170,6 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
     )
     await until(() => state.held.length, 24)
     assert.equal(state.most, 24)
-    clock.advance(100) // those that wait are refused
     state.held.shift()?.()
     await until(() => floods.some(({ answers }) => answers().length >= 1))
     assert.ok(others.every(({ answers }) => answers().length === 0)) // each still has a call of its own
@@ -178,18 +177,18 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
     end()
   })
 
-  it('lets those that wait in as others end, and refuses them after 100 ms with Retry-After', async () => {
+  it('lets those that wait in as others end, and refuses them after 5 s with Retry-After', async () => {
     const { state, clock, pipeline, end } = await flooded()
     const clients = Array.from({ length: 28 }, (_, i) => pipeline(1, `client-${i}`, `198.${i}.100.1`))
     await until(() => state.held.length, 24)
     state.held.shift()?.()
     await until(() => state.held.length, 24) // the first of those that wait
-    clock.advance(100)
+    clock.advance(5_000)
     const answered = () => clients.flatMap(({ answers }) => answers())
-    await until(() => answered().length, 4)
-    assert.deepEqual(answered().toSorted(), ['401', '503', '503', '503'])
+    await until(() => answered().length >= 4)
+    assert.ok(answered().filter((status) => status === '503').length >= 3)
     assert.ok(clients.some(({ text }) => /^Retry-After: 1\r$/m.test(text())))
-    assert.equal(state.asked, 25)
+    assert.equal(state.asked, 26) // the last is the probe
     end()
   })
 })
