@@ -67,6 +67,8 @@ interface ClientCredentials {
 interface IntrospectionOptions extends ClientCredentials {
     readonly endpoint: string;
     readonly cacheSec?: number | undefined;
+    readonly cacheBytes?: number | undefined;
+    readonly maxCalls?: number | undefined;
 }
 interface IssuerOptions extends TokenOptions, KeyOptions {
     readonly introspection?: IntrospectionOptions | undefined;

@@ -11,8 +11,13 @@ export interface BearerOptions extends IssuerOptions, DenyOptions {
    * Issuers whose tokens are accepted, each with its own keys and rules. No token is checked with another issuer's key.
    * One may have `introspection` in place of keys: opaque tokens, and JWTs that name it, are sent to its endpoint.
    * Beside the list, `audience`, `session` and `fetch` are for issuers without their own, and `checkClaims` is for all.
+   * A function says which of the customers' issuers are trusted: `async (iss) => customers.get(iss)`. Its answer, options
+   * of an issuer with keys or undefined, is kept for an hour; `reload(iss)` asks again.
    */
-  readonly issuers?: readonly IssuerOptions[] | undefined
+  readonly issuers?:
+    | readonly IssuerOptions[]
+    | ((iss: string) => IssuerOptions | undefined | Promise<IssuerOptions | undefined>)
+    | undefined
   /**
    * Cache of verified tokens: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Expiry, key, revocation,
    * `session` and `checkClaims` are checked for every request.

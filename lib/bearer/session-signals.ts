@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { isThenable } from '../http/callback'
 import { type Clock, Watch } from '../http/clock'
 import type { VerifiedToken } from './issuers/token-verifier'
@@ -34,6 +35,7 @@ export function sessionSignals(
     const known = open.get(session.token)
     if (known) return known.aborter.signal
     const one = { session, verified, aborter: new AbortController() }
+    setMaxListeners(0, one.aborter.signal) // many connections may have one token
     open.set(session.token, one)
     if (look(one)) watch.add(one)
     const [oldest] = open.size > MOST_OPEN ? open.values() : []

@@ -48,9 +48,10 @@ export interface KeyControl {
   /**
    * Fetches the issuers' keys again, even if they are fresh: for a rotation that must take effect at once.
    *
+   * @param issuer only this one's. With a function in `issuers` it is asked about the issuer again, too
    * @throws {Error} as `ready()` does; the previous keys remain valid
    */
-  reload(): Promise<void>
+  reload(issuer?: string): Promise<void>
   /**
    * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
    * tenant has its own, `issuer` is the tenant's.

@@ -4,7 +4,9 @@ import { checkedLater, functionOption, readOptions, wholeNumber } from '../../ht
 import type { OptionValues } from '../../http/option-table'
 import { shown } from '../../http/options'
 import { type IssuerDefaults, TOKEN_TABLE, both, claimPolicy } from '../claims/claim-options'
+import { issuerName } from '../claims/claims'
 import { LINES } from '../right-lines'
+import { AskedIssuers, type FindIssuer } from './asked-issuers'
 import { type IntrospectionOptions, introspecting } from './introspection'
 import { TrustedIssuers, tokenVerifier } from './jwt-verifier'
 import { KnownTokens } from './known-tokens'
@@ -23,7 +25,7 @@ export const ENTRY_TABLE = {
 /** The options that say how tokens are verified. */
 export const VERIFIER_TABLE = {
   ...ENTRY_TABLE,
-  issuers: checkedLater<readonly IssuerOptions[]>(),
+  issuers: checkedLater<readonly IssuerOptions[] | FindIssuer>(),
   cache: checkedLater<{ readonly maxTokens: number } | false>(),
 }
 
@@ -59,8 +61,8 @@ export function verifying(values: VerifierValues, given: object, defaults: Issue
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
   return {
     verifier: tokenVerifier(issuers, opaque, tokens, clock),
-    clockToleranceSec: Math.max(...policies.map((policy) => policy.clockToleranceSec)),
-    takesRoles: policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
+    clockToleranceSec: Math.max(...(issuers.asked ? [5] : []), ...policies.map((policy) => policy.clockToleranceSec)),
+    takesRoles: issuers.asked !== undefined || policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
   }
 }
 
@@ -84,24 +86,36 @@ function severalIssuers(values: VerifierValues, given: object, defaults: IssuerD
     Object.keys(ENTRY_TABLE).filter((name) => !FOR_ALL_ISSUERS.has(name)),
   )
   const list: unknown = values.issuers
-  if (!Array.isArray(list) || list.length === 0) throw optionError('issuers must be a list of one issuer or more')
+  const isAsked = typeof list === 'function'
+  if (!isAsked && (!Array.isArray(list) || list.length === 0))
+    throw optionError('issuers must be a list of one issuer or more, or a function')
   const { session, fetch, checkClaims, audience = defaults.audience } = values
-  const entries = (list as object[]).map((one, i): EntryValues => {
-    const read = readOptions(`issuers[${i}]`, one, ENTRY_TABLE, LINES)
+  const entryOf = (one: object, name: string): EntryValues => {
+    const read = readOptions(name, one, ENTRY_TABLE, LINES)
     return {
       ...read,
       session: read.session ?? session,
       fetch: read.fetch ?? fetch,
       checkClaims: both(checkClaims, read.checkClaims),
     }
-  })
+  }
   const ofEach = { isResource: defaults.isResource, audience }
+  if (isAsked) {
+    const make = (iss: string, options: IssuerOptions) => {
+      without(options, 'issuers', ['introspection', 'verify', 'tenants'])
+      const made = trustedIssuer(entryOf(options, 'issuers()'), { ...ofEach, issuer: iss }, clock)
+      if (made.policy.issuers.some((name) => issuerName(name) === issuerName(iss))) return made
+      throw optionError(`issuers() must return options of the issuer ${shown(iss)}`)
+    }
+    return { issuers: new TrustedIssuers(new AskedIssuers(list as FindIssuer, make, clock)), opaque: undefined }
+  }
+  const entries = (list as object[]).map((one, i) => entryOf(one, `issuers[${i}]`))
   const issuers = new TrustedIssuers()
   const sets = new JwkSets()
   let opaque: OpaqueIssuer | undefined
   for (const [i, entry] of entries.entries()) {
     inIssuer(i, () => {
-      const asked = opaqueIssuer(entry, list[i] as object, [], ofEach, clock)
+      const asked = opaqueIssuer(entry, (list as object[])[i] as object, [], ofEach, clock)
       if (asked) {
         if (opaque)
           throw optionError('issuers may have introspection or verify once: no issuer sees the tokens of another')
