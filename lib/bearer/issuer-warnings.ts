@@ -63,7 +63,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile. ${SEE_CAUSE}; for an invalid token return undefined`
   },
 
-  tenants_unavailable({ issuer, claim: option = 'tenants' }, cause) {
+  tenants_unavailable({ received, issuer = received, claim: option = 'tenants' }, cause) {
     const what = `the option ${option} threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}`
     const unknown = option === 'tenants' ? 'tenant return false' : 'issuer return undefined'
     return `${what}. Requests get 503 meanwhile. ${SEE_CAUSE}; for an unknown ${unknown}`

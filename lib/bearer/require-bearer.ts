@@ -96,7 +96,11 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   const { verifier } = config
-  const issuerKeys = { ready: () => verifier.ready(), reload: (issuer?: string) => verifier.reload(issuer), keys: () => verifier.keys() }
+  const issuerKeys = {
+    ready: () => verifier.ready(),
+    reload: (issuer?: string) => verifier.reload(issuer),
+    keys: () => verifier.keys(),
+  }
   return Object.assign(middleware(requireBearer), { check, ...issuerKeys })
 }
 

@@ -46,7 +46,7 @@ export class AskedIssuers {
   async ask(iss: string, from: ClientRequest | undefined): Promise<TrustedIssuer | Refusal | undefined> {
     if (iss.length > LONGEST) return undefined
     const unavailable = (cause: unknown): Refusal => {
-      return { refused: 'tenants_unavailable', retryAfterSec: 1, about: { issuer: iss, claim: 'issuers' }, cause }
+      return { refused: 'tenants_unavailable', retryAfterSec: 1, about: { claim: 'issuers', received: iss }, cause }
     }
     const ask = async () => {
       const options = await answerOfApp('issuers', this.clock, () => this.find(iss))

@@ -62,7 +62,9 @@ export function verifying(values: VerifierValues, given: object, defaults: Issue
   return {
     verifier: tokenVerifier(issuers, opaque, tokens, clock),
     clockToleranceSec: Math.max(...(issuers.asked ? [5] : []), ...policies.map((policy) => policy.clockToleranceSec)),
-    takesRoles: issuers.asked !== undefined || policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
+    takesRoles:
+      issuers.asked !== undefined ||
+      policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
   }
 }
 
