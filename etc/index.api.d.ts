@@ -36,7 +36,7 @@ interface DpopOptions {
 }
 interface KeyControl {
     ready(): Promise<void>;
-    reload(): Promise<void>;
+    reload(issuer?: string): Promise<void>;
     keys(): readonly {
         readonly issuer: string;
         readonly kid: string | undefined;
@@ -65,7 +65,7 @@ interface RevocationSource {
     state(session: Session, rules?: NamingRules): RevocationState | Promise<RevocationState>;
 }
 interface BearerOptions extends IssuerOptions, DenyOptions {
-    readonly issuers?: readonly IssuerOptions[] | undefined;
+    readonly issuers?: readonly IssuerOptions[] | ((iss: string) => IssuerOptions | undefined | Promise<IssuerOptions | undefined>) | undefined;
     readonly cache?: {
         readonly maxTokens: number;
     } | false | undefined;

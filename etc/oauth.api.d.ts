@@ -88,6 +88,11 @@ interface ClientDirectory {
     findClient(clientId: string): Promise<ClientRow | null | undefined>;
     readonly scopes?: readonly string[] | undefined;
 }
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
+}
 interface Revocable {
     readonly jti: string;
     readonly grant_id?: string | undefined;
@@ -104,11 +109,6 @@ interface ApprovedApp {
     readonly hosts: readonly string[];
     readonly scope: readonly string[];
     readonly since: Date;
-}
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
 }
 interface ClientMetadata {
     readonly client_id?: string | undefined;
