@@ -7,7 +7,7 @@ import { issuerTag } from './records/records'
 export type CookieName = 'session' | 'device'
 
 /** Browser cookies that are read, and kept. More come only of pages that somebody opens many of at once. */
-const MOST_BROWSERS = 5
+const MOST_BROWSERS = 50
 
 /** Names, reads and writes the server's cookies. Their names end in the issuer's tag: a host may have several issuers. */
 export class Cookies {

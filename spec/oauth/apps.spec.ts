@@ -49,7 +49,7 @@ describe('approvals', () => {
         ['one', 'App one', ['com.example.app:'], ['openid', 'tree.read'], '2031-05-01T00:00:00.000Z'],
       ],
     )
-    const waiting = (await ask('one')).params.get('code')
+    const waiting = (await (await ask('one')).accept()).params.get('code')
     await server.withdrawApproval(ADA, 'one')
     assert.deepEqual([await isActive(one), await refresh('one', one)], [false, 'invalid_grant'])
     assert.deepEqual([await isActive(two), await refresh('two', two)], [true, undefined])

@@ -180,8 +180,8 @@ async function register(issuer: string, redirectUri: string) {
 const DELETED = 'An app that registered itself is deleted'
 
 const logoutWith = ({ issuer }: World, params: Form) => `${issuer}/logout?${new URLSearchParams(params).toString()}`
-const confirm = async (shown: Awaited<ReturnType<UserAgent['request']>>, title = 'Sign out?') => {
-  assert.deepEqual([shown.status, shown.title, shown.location], [200, title, null])
+const confirm = async (shown: Awaited<ReturnType<UserAgent['request']>>, status = 200) => {
+  assert.deepEqual([shown.status, shown.title, shown.location], [status, 'Sign out?', null])
   const done = await shown.submit({ action: 'logout' })
   assert.deepEqual([done.title, done.location], ['You are signed out', null])
 }
@@ -231,12 +231,13 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
         }),
       ),
     'an address that is not registered': async (at) =>
-      confirm(await at.agent.request(logoutWith(at, { client_id: 'shop', post_logout_redirect_uri: `${BYE}/` }))),
+      confirm(await at.agent.request(logoutWith(at, { client_id: 'shop', post_logout_redirect_uri: `${BYE}/` })), 400),
     'an address that is registered for signing in, with a good id_token': async (at) =>
       confirm(
         await at.agent.request(
           logoutWith(at, { id_token_hint: at.grants[0]?.id_token ?? '', post_logout_redirect_uri: BACK.shop ?? '' }),
         ),
+        400,
       ),
     'an id_token of another app than client_id says': async (at) =>
       confirm(

@@ -161,9 +161,9 @@ describe('logout at the website', () => {
     for (const [uri, status] of [
       ['http://127.0.0.1:49152/bye', 303],
       ['http://127.0.0.1/bye', 303],
-      ['http://127.0.0.1:49152/other', 200],
-      ['http://localhost:49152/bye', 200],
-      ['http://127.0.0.1:99999/bye', 200],
+      ['http://127.0.0.1:49152/other', 400],
+      ['http://localhost:49152/bye', 400],
+      ['http://127.0.0.1:99999/bye', 400],
     ] as const) {
       const page = await leave(agent, { client_id: 'native', post_logout_redirect_uri: uri })
       assert.deepEqual([page.status, page.location], [status, status === 303 ? uri : null], uri)

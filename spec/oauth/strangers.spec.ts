@@ -109,7 +109,7 @@ describe('records that a request without a user causes', () => {
         proof: [block, 2 * minute],
         revoked: [block, (format === 'jwt' ? hour : day) + 5 * minute],
         pushed: [block, minute],
-        interaction: [block, 15 * minute],
+        interaction: [block, 4 * hour],
         client: [block, 30 * day],
         ...(format === 'opaque' && { unauthenticated: [block, hour] }),
       }

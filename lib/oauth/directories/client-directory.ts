@@ -32,7 +32,17 @@ const LISTS = [
   ...['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'defaultScope', 'publicKeys', 'onwardOrigins'],
   ...['audiences', 'responseTypes', 'identityScopes'],
 ]
-const FIELDS = ['clientId', 'name', 'secret', 'approval', 'realm', 'backchannelLogoutUri', ...BOOLEANS, ...LISTS]
+const FIELDS = [
+  'clientId',
+  'name',
+  'secret',
+  'approval',
+  'introspection',
+  'realm',
+  'backchannelLogoutUri',
+  ...BOOLEANS,
+  ...LISTS,
+]
 /** Of a {@link Client}. */
 export const CLIENT_FIELDS = ['secretHash', ...FIELDS.filter((field) => field !== 'secret')]
 /** An origin, or a custom scheme. */
@@ -115,6 +125,8 @@ export function registeredClient(registration: ClientRegistration, policy: UriPo
   optionType(of('realm'), fields.realm, 'string')
   for (const field of BOOLEANS) optionType(of(field), fields[field as 'requirePkce'], 'boolean')
   if (fields.approval !== undefined) optionOneOf(of('approval'), fields.approval, ['ask', 'auto'])
+  if (fields.introspection !== undefined)
+    optionOneOf(of('introspection'), fields.introspection, ['own', 'audience', 'all'])
   if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
   for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   const secrets = secret === undefined ? [] : [secret].flat()

@@ -67,6 +67,11 @@ export interface Client {
    */
   readonly approval?: 'ask' | 'auto' | undefined
   /**
+   * Which access tokens of other apps `introspect` tells it of: none (`own`), those of its `audiences` (`audience`), or `all`,
+   * for a gateway. Default: `audience` for an app without redirect URIs, such as an API, else `own`.
+   */
+  readonly introspection?: 'own' | 'audience' | 'all' | undefined
+  /**
    * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for
    * self-registered apps, and for native apps whose redirect URIs all lead to the user's device.
    */
@@ -79,7 +84,7 @@ export type ClientRow = {
     ? string | number | bigint
     : Column extends 'grants' | 'responseTypes'
       ? readonly string[] | null | undefined
-      : Column extends 'approval'
+      : Column extends 'approval' | 'introspection'
         ? string | null | undefined
         : Client[Column] | null
 }

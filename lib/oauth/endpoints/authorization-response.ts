@@ -5,7 +5,7 @@ import type { KnownClient } from '../directories/client'
 import { cspSource, hostOf, isOnDevice, withParams } from '../directories/redirect-uri'
 import type { User } from '../directories/user'
 import type { OAuthError } from '../oauth-error'
-import type { AppName } from '../pages/page-renderer'
+import type { AppName, LeavePage } from '../pages/page-renderer'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { Uses } from '../parts'
 import type { Authorization } from '../records/authorizations'
@@ -101,15 +101,24 @@ export async function redirectError(
   err: OAuthError,
   hasDecided = false,
 ): Promise<void> {
-  const { client, redirectUri, state, responseMode } = target
+  const { client, redirectUri, responseMode } = target
   const isHeard = hasDecided && isOnDevice(redirectUri) && redirectUri.startsWith('http:')
   const isTrusted = !client.isStranger || isHeard || (await isKnown(parts, req, target))
   const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
   reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, parts.log)
   const params = { error: err.code, error_description: err.message }
   if (isTrusted) return redirectBack(parts, res, target, params)
-  const link = withParams(redirectUri, { ...params, state, iss: parts.issuer })
-  parts.pages.leave(res, status, { link, app: appName(client, redirectUri), host: hostOf(redirectUri) })
+  parts.pages.stop(res, status, 'leave', { way: wayBack(parts, target, err) })
+}
+
+/** A link back to the app, with an error for it. */
+export function wayBack(
+  { issuer }: Uses<'issuer'>,
+  { client, redirectUri, state }: Pick<Target, 'client' | 'redirectUri' | 'state'>,
+  { code, message }: OAuthError,
+): LeavePage {
+  const link = withParams(redirectUri, { error: code, error_description: message, state, iss: issuer })
+  return { link, app: appName(client, redirectUri), host: hostOf(redirectUri) }
 }
 
 /** What the user is asked to approve. */

@@ -6,7 +6,7 @@ import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import { requestNetwork } from '../request-network'
-import type { PageRenderer } from '../pages/page-renderer'
+import type { PageRenderer, Stop } from '../pages/page-renderer'
 
 /** Handles one method of one endpoint. */
 export type EndpointHandler = (req: Request, res: Response) => Promise<void> | void
@@ -108,8 +108,14 @@ function answerError({ endpoint, pages, log, onError }: Served, err: unknown, re
   if (res.headersSent) return void res.destroy()
   if (endpoint.errors === 'json') {
     sendJson(res, status, { error: known.code, error_description: known.message }, headers)
-  } else pages.error(res, status, report, headers)
+  } else {
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+    pages.stop(res, status, STOPS[status] ?? 'badRequest', { report })
+  }
 }
+
+/** The page of a status. */
+const STOPS: Readonly<Record<number, Stop>> = { 403: 'forbidden', 429: 'tooMany', 503: 'unavailable' }
 
 const FAILED = 'a store, a directory or a callback failed'
 

@@ -27,14 +27,16 @@ export interface Interaction {
   readonly pushedId?: string | undefined
   /** Identifies the request's pages. Each allows one login. */
   readonly id: string
-  /** When the request came, in milliseconds since 1970. */
+  /** When its page was shown, in milliseconds since 1970. */
   readonly startedAtMs: number
   /** Undefined: none yet. The terms and approval pages are invalid with another user's session. */
   readonly steps?: Steps
 }
 
-/** How long after the request its page can be submitted. */
+/** How long a page can be submitted. */
 export const PAGE_LIFETIME_MS = 15 * 60_000
+/** How long a sign-in may wait at the app's own page. */
+export const OPEN_MS = 4 * 60 * 60_000
 
 /** Starts the interaction of a request, or starts it again. */
 export function beginInteraction(
@@ -52,14 +54,14 @@ export function withStep(interaction: Interaction, userId: string, step: Omit<St
 
 /** The values of a page's form. */
 export function formPage(
-  parts: Uses<'cookies' | 'issuer' | 'seal'>,
+  parts: Uses<'clock' | 'cookies' | 'issuer' | 'seal'>,
   interaction: Interaction,
   { client, redirectUri }: AuthorizationRequest,
   action: 'login' | 'terms' | 'approval',
   req: Request,
   res: Response,
 ): FormPage {
-  const sealed = parts.seal.seal('interaction', interaction)
+  const sealed = parts.seal.seal('interaction', { ...interaction, startedAtMs: parts.clock.date() })
   return {
     action: `${parts.issuer}/${action}`,
     request: sealed,

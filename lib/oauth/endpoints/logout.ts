@@ -28,8 +28,8 @@ interface LogoutTarget {
   /** The session that the app's id_token names, and its user. */
   readonly sid?: string
   readonly userId?: string
-  /** Something of the request was left out. */
-  readonly isDoubtful?: boolean
+  /** Something of the request was left out: `refused`, the address to which the app would have the user sent. */
+  readonly doubt?: 'unsure' | 'refused'
 }
 
 type Parts = Uses<'clients' | 'cookies' | 'end' | 'idTokens' | 'issuer' | 'log' | 'pages' | 'seal' | 'sessionOf'>
@@ -53,7 +53,7 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     const opened = sealed === undefined ? undefined : (seal.open('logout', sealed) as LogoutTarget | undefined)
     if (req.method === 'POST' && sealed !== undefined && opened) {
       if (!isOwnForm(parts, req, sealed, params.get('csrf'))) throw foreignForm()
-      return signOut(await parts.sessionOf(req), opened, res)
+      return signOut(await parts.sessionOf(req), { ...opened, doubt: 'unsure' }, res)
     }
     const target = opened ?? (await targetOf(params, req))
     if (lacksCookies(parts, req)) {
@@ -63,18 +63,24 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     const session = await parts.sessionOf(req)
     // Without an id_token of the session any site could sign the user out, so ask the user (§2). Who would not come back to
     // the app is asked, too.
-    if (session && (target.isDoubtful || session.sid !== target.sid)) {
+    if (session && (target.doubt || session.sid !== target.sid)) {
       const request = seal.seal('logout', target)
       const csrf = issueCsrfToken(parts, req, res, request)
       const onward = target.uri === undefined || target.stranger ? [] : target.onward
-      return pages.logout(res, { action: `${issuer}/logout`, request, csrf, onward, app: undefined })
+      return pages.logout(res, target.doubt === 'refused', {
+        action: `${issuer}/logout`,
+        request,
+        csrf,
+        onward,
+        app: undefined,
+      })
     }
     await signOut(session, target, res)
   }
 
   async function signOut(
     session: SessionRecord | undefined,
-    { uri, stranger, sid, userId }: LogoutTarget,
+    { uri, stranger, sid, userId, doubt }: LogoutTarget,
     res: Response,
   ): Promise<void> {
     if (session) {
@@ -83,9 +89,10 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     }
     if (sid !== undefined && userId !== undefined && sid !== session?.sid)
       await end({ event: 'signed out', sid, userId })
-    if (uri === undefined) return pages.loggedOut(res)
-    if (stranger !== undefined) return pages.loggedOut(res, { link: uri, app: stranger, host: hostOf(uri) })
-    redirect(res, uri)
+    if (doubt === 'refused') return pages.stop(res, 400, 'noWayBack')
+    if (uri !== undefined && !stranger) return redirect(res, uri)
+    const way = uri !== undefined && stranger && { link: uri, app: stranger, host: hostOf(uri) }
+    pages.stop(res, 200, 'loggedOut', way ? { way } : {})
   }
 
   /**
@@ -107,7 +114,7 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     if (!client) return doubt(`client_id ${shown(id)} is unknown`, ofSession)
     if (!hasPostLogoutUri(client, uri)) {
       const registered = shown(client.postLogoutRedirectUris ?? [])
-      return doubt(`post_logout_redirect_uri ${shown(uri)} is not one of ${registered}`, ofSession)
+      return doubt(`post_logout_redirect_uri ${shown(uri)} is not one of ${registered}`, ofSession, 'refused')
     }
     const state = params.get('state')
     const isStranger = client.isStranger && hint === undefined
@@ -121,8 +128,9 @@ export function logoutEndpoint(parts: Parts): Endpoint {
   }
 
   /** Goes on with what is certain, and tells the app's developer. */
-  function doubt(reason: string, target: LogoutTarget = {}): LogoutTarget {
-    reportRefusal({ endpoint: '/logout', code: 'invalid_request', status: 200, reason }, parts.log)
-    return { ...target, isDoubtful: true }
+  function doubt(reason: string, target: LogoutTarget = {}, what: LogoutTarget['doubt'] = 'unsure'): LogoutTarget {
+    const status = what === 'refused' ? 400 : 200
+    reportRefusal({ endpoint: '/logout', code: 'invalid_request', status, reason }, parts.log)
+    return { ...target, doubt: what }
   }
 }

@@ -6,6 +6,7 @@ import { hashOf, newSecret } from '../../http/secret'
 import { hostOf } from '../directories/redirect-uri'
 import { textOf } from '../directories/rows'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
+import type { LoginNotice } from '../pages/page-renderer'
 import { requestedLocales } from '../pages/page-texts'
 import { acrValuesOf, otherParams } from '../parameters/authorization-request'
 import { readClaimsRequest } from '../parameters/claims-request'
@@ -15,7 +16,7 @@ import type { Uses } from '../parts'
 import { ofStranger } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
-import { type Interaction, PAGE_LIFETIME_MS, browserOf } from './interaction'
+import { type Interaction, OPEN_MS, browserOf } from './interaction'
 import { type PasswordCheck, beginLogin, checkPassword, minutesOf } from './login-attempt'
 import type { SignInFlow, Visit } from './visit'
 
@@ -85,11 +86,15 @@ interface Found {
   readonly kept: Kept
 }
 
-/** `error` in the query of the sign-in page. */
-const ERRORS: Partial<Record<PasswordCheck['outcome'], string>> = {
+/** `error` in the query of the sign-in page, by what came of a login, or why the page is shown again. */
+const ERRORS: Partial<Record<PasswordCheck['outcome'] | LoginNotice, string>> = {
   refused: 'login_refused',
   locked: 'too_many_attempts',
   busy: 'too_many_logins',
+  pageExpired: 'page_expired',
+  cookiesNeeded: 'cookies_needed',
+  otherUser: 'other_user',
+  otherAddress: 'other_address',
 }
 const LIMITS = { name: 'interaction', refusal: 'Too many sign-ins have been started.' }
 /** Methods that somebody may guess (RFC 8176). A login by others, such as a passkey, is not locked. */
@@ -99,6 +104,7 @@ const GUESSABLE = ['pwd', 'pin', 'otp', 'kba', 'sms', 'tel']
 export async function sendToOwnPage(
   parts: Uses<'cookies' | 'login' | 'records'>,
   { req, res, interaction, request }: Visit,
+  notice?: LoginNotice,
 ): Promise<void> {
   const { client, redirectUri, scope, maxAgeSec, prompt } = request
   const { clientId, name, isStranger, source } = client
@@ -112,8 +118,9 @@ export async function sendToOwnPage(
     loginHint: request.loginHint === '' ? undefined : request.loginHint,
   }
   const kept: Kept = { interaction, told, browser: hashOf(browserOf(parts, req, res)) }
-  await parts.records.set('interaction', hashOf(id), kept, PAGE_LIFETIME_MS, ofStranger())
-  redirect(res, ownPageUrl(parts, { interaction: id }))
+  await parts.records.set('interaction', hashOf(id), kept, OPEN_MS, ofStranger())
+  const error = notice && ERRORS[notice]
+  redirect(res, ownPageUrl(parts, { interaction: id, ...(error !== undefined && { error }) }))
 }
 
 /** Relative as configured: under another name of this host the browser keeps its cookies. */
@@ -211,7 +218,7 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
         attempt.report('locked')
         return sendBack({ outcome: 'locked', waitMs: attempt.waitMs }, found.id, res)
       }
-      if (!(await isFirst(found.id))) return pages.startAgain(res)
+      if (!(await isFirst(found.id))) return pages.stop(res, 400, 'startAgain')
       const login = await attempt.succeeded(userId, res)
       await flow.resume(visit, { ...login, ...(acr !== undefined && { acr }), ...(amr && { amr }) }, remember)
     }
@@ -229,7 +236,7 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
         if (check && check.outcome !== 'succeeded') return sendBack(check, found.id, res)
         return sendBack(await failed(req, visit, why.account ?? check?.user.username), found.id, res)
       }
-      if (!(await isFirst(found.id))) return pages.startAgain(res)
+      if (!(await isFirst(found.id))) return pages.stop(res, 400, 'startAgain')
       const refusal = new OAuthError(error as OAuthErrorCode, description)
       await redirectError(parts, req, res, visit.request, refusal, true)
     }
@@ -252,7 +259,7 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
 
   /** The request that is being answered. Undefined if the browser has been answered: there is none, or it is in error. */
   async function visitOf(found: Found | undefined, req: Request, res: Response): Promise<Visit | undefined> {
-    if (!found) return void pages.startAgain(res)
+    if (!found) return void pages.stop(res, 400, 'startAgain')
     const { interaction } = found.kept
     return flow.arrive(Params.of(interaction.params), interaction, req, res)
   }

@@ -20,10 +20,11 @@ import type { Uses } from '../parts'
 import { ofUser } from '../records/owners'
 import type { Login, SessionRecord } from '../records/website-sessions'
 import { appsRequest } from './apps'
-import { approvalOf, grant, redirect, redirectBack, redirectError } from './authorization-response'
+import { approvalOf, grant, redirect, redirectBack, redirectError, wayBack } from './authorization-response'
 import type { Endpoint, EndpointHandler } from './endpoint'
 import {
   type Interaction,
+  OPEN_MS,
   PAGE_LIFETIME_MS,
   askAgainByGet,
   beginInteraction,
@@ -49,6 +50,7 @@ type Parts = Uses<
 /** How long a submitted page may be submitted again, after a double click or a store failure. */
 const AGAIN_MS = 30_000
 
+const AWAY = new OAuthError('temporarily_unavailable', 'The user could not sign in just now.')
 const DECLINED = {
   terms: 'The user did not accept the terms of access.',
   approval: 'The user did not approve the app.',
@@ -93,6 +95,7 @@ export function signInFlow(parts: Parts): SignInFlow {
   async function arrive(asked: Params, interaction: Interaction, req: Request, res: Response) {
     const session = await parts.sessionOf(req)
     const request = appsRequest(parts, asked) ?? (await readRequest(asked, interaction.pushedId, req, res))
+    if (request && request.responseType !== 'none') pages.offer(res, wayBack(parts, request, AWAY))
     return request && { req, res, interaction, request, session }
   }
 
@@ -197,7 +200,9 @@ export function signInFlow(parts: Parts): SignInFlow {
     const { client, redirectUri, scope, prompt } = request
     const user = visit.user as User
     if (!asksApproval(client, redirectUri) || stepsOf(visit)?.approval) return false
-    if (!prompt.has('consent') && (await consents.isApproved(approvalOf(request, user.id)))) return false
+    // RFC 8252 §8.6: another program, or a site that sends the user on, can speak for an app without an address of its own.
+    const isSure = redirectUri.startsWith('https:')
+    if (isSure && !prompt.has('consent') && (await consents.isApproved(approvalOf(request, user.id)))) return false
     return ask(visit, 'consent_required', 'The user has to approve the app first.', () =>
       pages.approval(res, {
         ...pageOf(visit, 'approval', user),
@@ -227,7 +232,7 @@ export function signInFlow(parts: Parts): SignInFlow {
   async function isFirstUse({ interaction: { pushedId, id }, user }: Visit): Promise<boolean> {
     if (pushedId === undefined) return true
     const owner = ofUser((user as User).id)
-    const count = (name: string, by: number) => records.count('used', name, by, 2 * PAGE_LIFETIME_MS, owner)
+    const count = (name: string, by: number) => records.count('used', name, by, 2 * OPEN_MS, owner)
     // A double click sends one page twice, and the browser follows the second response only.
     const page = `${pushedId}.${id}`
     await count(page, 1)
@@ -260,7 +265,7 @@ export function signInFlow(parts: Parts): SignInFlow {
     visit: Visit,
     again: LoginAgain & { readonly status?: number; readonly username?: string } = {},
   ): Promise<void> {
-    if (parts.login) return sendToOwnPage(parts, visit)
+    if (parts.login) return sendToOwnPage(parts, visit, again.notice)
     const { status = 200, username = visit.request.loginHint, ...notice } = again
     pages.login(visit.res, status, { ...pageOf(visit, 'login'), username, ...notice })
   }
@@ -294,7 +299,11 @@ export function signInFlow(parts: Parts): SignInFlow {
     const isLate = !opened.interaction || clock.date() - interaction.startedAtMs > PAGE_LIFETIME_MS
     if (isOurs && !isLate) return { visit, form }
     if (!opened.interaction || isOurs) await startAgain(visit, { status: 400, notice: 'pageExpired' })
-    else await startAgain(visit, { status: 403, notice: isForeign(req) ? 'otherAddress' : 'cookiesNeeded' })
+    else if (isForeign(req)) await startAgain(visit, { status: 403, notice: 'otherAddress' })
+    else {
+      const hasCookies = cookies.browsers(req.headers.cookie).length > 0
+      await startAgain(visit, { status: 403, notice: hasCookies ? 'pageExpired' : 'cookiesNeeded' })
+    }
     return undefined
   }
 

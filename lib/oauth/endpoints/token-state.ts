@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { isConfidential } from '../directories/client'
+import { type Client, isConfidential } from '../directories/client'
 import { OAuthError } from '../oauth-error'
 import { formOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
@@ -10,7 +10,9 @@ import { revokeToken } from './resource'
 
 /** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
 export function introspectEndpoint(
-  parts: Uses<'accessTokens' | 'authentication' | 'identity' | 'isRealmNeeded' | 'issuer' | 'refreshTokens' | 'users'>,
+  parts: Uses<
+    'accessTokens' | 'audience' | 'authentication' | 'identity' | 'isRealmNeeded' | 'issuer' | 'refreshTokens' | 'users'
+  >,
 ): Endpoint {
   return { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
 
@@ -25,6 +27,7 @@ export function introspectEndpoint(
     const access = (await parts.accessTokens.check(token))?.claims
     if (access) {
       const isOwn = access.client_id === client.clientId
+      if (!isOwn && !isFor(client, access, parts.audience)) return sendJson(res, 200, { active: false })
       const tokenType = access.cnf ? 'DPoP' : 'Bearer'
       return sendJson(res, 200, { active: true, token_type: tokenType, ...(isOwn ? access : forOthers(access)) })
     }
@@ -60,6 +63,17 @@ export function revokeEndpoint(
     }
     sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
   }
+}
+
+/** Whether an app may know of another's token: by default an API, which no user signs in to, that the token is meant for. */
+function isFor(
+  { audiences, clientId, introspection, redirectUris = [] }: Client,
+  { aud }: AccessTokenClaims,
+  all: readonly string[],
+): boolean {
+  const sees = introspection ?? (redirectUris.length > 0 ? 'own' : 'audience')
+  if (sees !== 'audience') return sees === 'all'
+  return [clientId, ...(audiences ?? all)].some((one) => [aud].flat().includes(one))
 }
 
 /** The claims without what only the token's own client is told: the website session and the grant. */

@@ -51,6 +51,10 @@ export interface LeavePage {
   readonly host: string
 }
 
+/** What has come to an end. */
+export type Stop =
+  'badRequest' | 'forbidden' | 'leave' | 'loggedOut' | 'noWayBack' | 'startAgain' | 'tooMany' | 'unavailable'
+
 /** Why a login page is shown again. */
 export type LoginNotice =
   | ('wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded')
@@ -86,6 +90,7 @@ export class PageRenderer {
   readonly #policy: string
   /** The languages that the request of a response names. */
   readonly #locales = new WeakMap<Response, readonly string[]>()
+  readonly #ways = new WeakMap<Response, LeavePage>()
 
   constructor(settings: PageSettings) {
     this.#settings = settings
@@ -200,43 +205,36 @@ ${fields}<div class="actions"><button class="primary">${texts.continue}</button>
     this.#send(res, 200, texts, { title: texts.continueTitle, lead: texts.continueLead, main }, page.onward, policy)
   }
 
-  logout(res: Response, page: FormPage): void {
-    const texts = this.#texts(res, { app: shownApp(page.app) })
-    const main = form(page, actions(button('primary', 'logout', texts.logout)))
-    this.#sendForm(res, 200, texts, { title: texts.logoutTitle, lead: texts.logoutLead, main }, page)
-  }
-
-  /** @param leave a link that leads on */
-  loggedOut(res: Response, leave?: LeavePage): void {
-    const texts = this.#texts(res, { app: shownApp(leave?.app), host: isolated(leave?.host ?? '') })
-    const main = leave && wayOn(leave.link, texts)
-    this.#send(res, 200, texts, { title: texts.loggedOutTitle, lead: texts.loggedOutLead, main }, [])
-  }
-
-  /** Offers a link to an app that the user may not know, in place of a redirect. */
-  leave(res: Response, status: number, { link, app, host }: LeavePage): void {
-    const texts = this.#texts(res, { app: shownApp(app), host: isolated(host) })
-    const page = { title: texts.leaveTitle, lead: texts.leaveLead, main: wayOn(link, texts) }
-    this.#send(res, status, texts, page, [])
-  }
-
-  /** Says that a sign-in cannot go on. */
-  startAgain(res: Response): void {
+  /** @param isRefused the app asked for an address that is not registered */
+  logout(res: Response, isRefused: boolean, page: FormPage): void {
     const texts = this.#texts(res, {})
-    this.#send(res, 400, texts, { title: texts.startAgainTitle, lead: texts.startAgainLead }, [])
+    const lead = isRefused ? `${texts.noWayBackLead} ${texts.logoutLead}` : texts.logoutLead
+    const main = form(page, actions(button('primary', 'logout', texts.logout)))
+    this.#sendForm(res, isRefused ? 400 : 200, texts, { title: texts.logoutTitle, lead, main }, page)
   }
 
-  /** Shows what went wrong, with a code and an id that a person can report, and nothing from the request. */
-  error(
+  /** Where the response's page leads on, if it is a page of {@link stop} that is not told. */
+  offer(res: Response, way: LeavePage): void {
+    this.#ways.set(res, way)
+  }
+
+  /**
+   * A page without a form: what has come to an end, and where it leads on.
+   *
+   * @param more `report`: what a person can report; nothing of it is from the request
+   */
+  stop(
     res: Response,
     status: number,
-    { code, id }: { readonly code: string; readonly id: string },
-    headers: Readonly<Record<string, string>> = {},
+    what: Stop,
+    more: {
+      readonly way?: LeavePage | undefined
+      readonly report?: { readonly code: string; readonly id: string }
+    } = {},
   ): void {
-    const texts = this.#texts(res, { app: '', code, id })
-    const what = status === 503 ? 'unavailable' : status === 403 ? 'forbidden' : 'badRequest'
-    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-    const main = paragraph('note', texts.errorReport)
+    const { way = this.#ways.get(res), report } = more
+    const texts = this.#texts(res, { app: shownApp(way?.app), host: isolated(way?.host ?? ''), ...report })
+    const main = html`${way && wayOn(way.link, texts)}${report && paragraph('note', texts.errorReport)}`
     this.#send(res, status, texts, { title: texts[`${what}Title`], lead: texts[`${what}Lead`], main }, [])
   }
 

@@ -64,10 +64,16 @@ export interface PageTexts {
   readonly logout: string
   readonly loggedOutTitle: string
   readonly loggedOutLead: string
+  /** After a sign-out whose app asked for an address that it has not registered. */
+  readonly noWayBackTitle: string
+  readonly noWayBackLead: string
   readonly badRequestTitle: string
   readonly badRequestLead: string
   readonly startAgainTitle: string
   readonly startAgainLead: string
+  /** Too many sign-ins have been started at once. */
+  readonly tooManyTitle: string
+  readonly tooManyLead: string
   readonly unavailableTitle: string
   readonly unavailableLead: string
   readonly forbiddenTitle: string
@@ -147,6 +153,9 @@ export const ENGLISH: PageTexts = {
   logout: 'Sign out',
   loggedOutTitle: 'You are signed out',
   loggedOutLead: 'You can close this window now.',
+  noWayBackTitle: 'You are signed out',
+  noWayBackLead:
+    'The app that sent you here asked us to send you on to an address that it has not registered. So you stay here.',
   badRequestTitle: 'This link does not work',
   badRequestLead:
     'The app that sent you here asked for something that we cannot answer. Nothing has happened to your account. ' +
@@ -154,6 +163,8 @@ export const ENGLISH: PageTexts = {
   startAgainTitle: 'Please start again from the app',
   startAgainLead:
     'This sign-in has expired, was used before, or began in another browser. Nothing has happened to your account.',
+  tooManyTitle: 'Too many people are signing in',
+  tooManyLead: 'We cannot take another sign-in at this moment. Please wait a minute, and try again.',
   unavailableTitle: 'Please try again in a moment',
   unavailableLead: 'We cannot sign you in just now. This is our fault, and it should pass soon.',
   forbiddenTitle: 'This form was not sent from our page',

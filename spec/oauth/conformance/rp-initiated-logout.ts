@@ -26,14 +26,17 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     return { page, isSignedIn }
   }
   /** The server asks the user, who is signed in until then, and does not redirect. */
-  const staysHere = (params: (hint: string) => Form) => async () => {
-    const { page, isSignedIn } = await logout(params)
-    assert.deepEqual([page.status, page.title, page.location], [200, 'Sign out?', null])
-    assert.ok(await isSignedIn())
-    const done = await page.submit({})
-    assert.deepEqual([done.title, done.location], ['You are signed out', null])
-    assert.equal(await isSignedIn(), false)
-  }
+  const staysHere =
+    (params: (hint: string) => Form, status = 200) =>
+    async () => {
+      const { page, isSignedIn } = await logout(params)
+      assert.deepEqual([page.status, page.title, page.location], [status, 'Sign out?', null])
+      assert.equal(page.text.includes('an address that it has not registered'), status === 400)
+      assert.ok(await isSignedIn())
+      const done = await page.submit({})
+      assert.deepEqual([done.title, done.location], ['You are signed out', null])
+      assert.equal(await isSignedIn(), false)
+    }
 
   it('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
     const document = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
@@ -98,10 +101,10 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   )
   it(
     'oidcc-rp-initiated-logout-bad-post-logout-redirect-uri',
-    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.test/' })),
+    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.test/' }), 400),
   )
   it(
     'oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri',
-    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${POST_LOGOUT}?foo=bar` })),
+    staysHere((hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${POST_LOGOUT}?foo=bar` }), 400),
   )
 })
