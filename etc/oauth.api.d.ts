@@ -79,10 +79,11 @@ interface Client {
     readonly onwardOrigins?: readonly string[] | undefined;
     readonly identityScopes?: readonly string[] | undefined;
     readonly approval?: "ask" | "auto" | undefined;
+    readonly introspection?: "own" | "audience" | "all" | undefined;
     readonly anyLocalhostPort?: boolean | undefined;
 }
 type ClientRow = {
-    readonly [Column in keyof Client]: Column extends "clientId" | "name" ? string | number | bigint : Column extends "grants" | "responseTypes" ? readonly string[] | null | undefined : Column extends "approval" ? string | null | undefined : Client[Column] | null;
+    readonly [Column in keyof Client]: Column extends "clientId" | "name" ? string | number | bigint : Column extends "grants" | "responseTypes" ? readonly string[] | null | undefined : Column extends "approval" | "introspection" ? string | null | undefined : Client[Column] | null;
 };
 interface ClientDirectory {
     findClient(clientId: string): Promise<ClientRow | null | undefined>;
@@ -109,55 +110,6 @@ interface ApprovedApp {
     readonly hosts: readonly string[];
     readonly scope: readonly string[];
     readonly since: Date;
-}
-interface ClientMetadata {
-    readonly client_id?: string | undefined;
-    readonly redirect_uris: readonly string[];
-    readonly client_name: string;
-    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-    readonly jwks?: {
-        readonly keys: readonly {
-            readonly kty?: string;
-            readonly kid?: string;
-        }[];
-    } | undefined;
-    readonly jwks_uri?: string | undefined;
-    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
-    readonly response_types: readonly "code"[];
-    readonly scope?: string | undefined;
-    readonly client_uri?: string | undefined;
-    readonly post_logout_redirect_uris?: readonly string[] | undefined;
-    readonly require_pushed_authorization_requests?: boolean | undefined;
-    readonly dpop_bound_access_tokens?: boolean | undefined;
-}
-interface SigningKey {
-    readonly key: SigningKeyInput;
-    readonly kid?: string | undefined;
-    readonly activeFrom?: Date | number | undefined;
-}
-interface OAuthTokenIssuedMessage {
-    readonly clientId: string;
-    readonly grant: GrantName | "id_token";
-    readonly scope: readonly string[];
-    readonly bound: boolean;
-}
-interface OAuthLoginMessage {
-    readonly clientId: string;
-    readonly outcome: "succeeded" | "failed" | "refused" | "locked";
-    readonly userId: string | undefined;
-    readonly account: string;
-    readonly address: string;
-}
-interface OAuthRefusedMessage {
-    readonly id: string;
-    readonly endpoint: string;
-    readonly code: string;
-    readonly status: number;
-    readonly reason: string;
-}
-interface OAuthRevokedMessage {
-    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
-    readonly id: string;
 }
 interface PageTexts {
     readonly lang: string;
@@ -211,10 +163,14 @@ interface PageTexts {
     readonly logout: string;
     readonly loggedOutTitle: string;
     readonly loggedOutLead: string;
+    readonly noWayBackTitle: string;
+    readonly noWayBackLead: string;
     readonly badRequestTitle: string;
     readonly badRequestLead: string;
     readonly startAgainTitle: string;
     readonly startAgainLead: string;
+    readonly tooManyTitle: string;
+    readonly tooManyLead: string;
     readonly unavailableTitle: string;
     readonly unavailableLead: string;
     readonly forbiddenTitle: string;
@@ -240,6 +196,55 @@ interface PageOptions {
     readonly terms?: (TermsOfAccess | false | ((locales: readonly string[]) => TermsOfAccess)) | undefined;
     readonly links?: readonly PageLink[] | undefined;
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
+}
+interface ClientMetadata {
+    readonly client_id?: string | undefined;
+    readonly redirect_uris: readonly string[];
+    readonly client_name: string;
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+    readonly jwks?: {
+        readonly keys: readonly {
+            readonly kty?: string;
+            readonly kid?: string;
+        }[];
+    } | undefined;
+    readonly jwks_uri?: string | undefined;
+    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
+    readonly response_types: readonly "code"[];
+    readonly scope?: string | undefined;
+    readonly client_uri?: string | undefined;
+    readonly post_logout_redirect_uris?: readonly string[] | undefined;
+    readonly require_pushed_authorization_requests?: boolean | undefined;
+    readonly dpop_bound_access_tokens?: boolean | undefined;
+}
+interface SigningKey {
+    readonly key: SigningKeyInput;
+    readonly kid?: string | undefined;
+    readonly activeFrom?: Date | number | undefined;
+}
+interface OAuthTokenIssuedMessage {
+    readonly clientId: string;
+    readonly grant: GrantName | "id_token";
+    readonly scope: readonly string[];
+    readonly bound: boolean;
+}
+interface OAuthLoginMessage {
+    readonly clientId: string;
+    readonly outcome: "succeeded" | "failed" | "refused" | "locked";
+    readonly userId: string | undefined;
+    readonly account: string;
+    readonly address: string;
+}
+interface OAuthRefusedMessage {
+    readonly id: string;
+    readonly endpoint: string;
+    readonly code: string;
+    readonly status: number;
+    readonly reason: string;
+}
+interface OAuthRevokedMessage {
+    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
+    readonly id: string;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
 interface LoginLimits {

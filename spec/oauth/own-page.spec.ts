@@ -392,6 +392,20 @@ describe('login limits at a page of the app', () => {
   })
 })
 
+describe('a bound of sign-ins', () => {
+  it('says so, with a link back to the app, and tabs opened at once all go on', async () => {
+    const { issuer, begin } = await started()
+    const tabs = await Promise.all(Array.from({ length: 12 }, () => begin()))
+    const agent = new UserAgent(issuer)
+    for (const tab of tabs) for (const [name, value] of tab.agent.cookies) agent.cookies.set(name, value)
+    for (const { url } of tabs) assert.notEqual(await told(agent, url), null)
+    for (let i = tabs.length; i < 600; i++) await begin()
+    const { status, title, text } = await new UserAgent(issuer).authorize(issuer, request())
+    assert.deepEqual([status, title], [429, 'Too many people are signing in'])
+    assert.match(text, /href="https:\/\/client\.test\/cb\?error=temporarily_unavailable&amp;[^"]*state=st-123/)
+  })
+})
+
 describe('server.authenticate()', () => {
   const PASSWORD = 'analytical engine'
   const ada = { id: ADA, username: 'ada' }

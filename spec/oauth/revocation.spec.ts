@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SignJWT } from 'jose'
-import { memoryOAuthStore } from '../../lib/oauth'
+import { type ClientRegistration, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, CLIENT_KEYS, type Form, json, post, refresh, serverOfSuite } from './support'
+import { AS_WEB, CLIENTS, CLIENT_KEYS, type Form, json, post, refresh, serverOfSuite, startServer } from './support'
 import { UserAgent, request, tokensFor } from './user-agent'
 
 for (const format of ['jwt', 'opaque'] as const) {
@@ -120,6 +120,31 @@ async function serviceAssertion(issuer: string, nowMs: number): Promise<Form> {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
   }
 }
+
+describe('introspection by another app', () => {
+  it('RFC 7662 §2.2: tells an API of tokens that are for it, a gateway of all, and a web app of none', async () => {
+    const [tree, photos] = [{ audiences: ['https://tree.test'] }, { audiences: ['https://photos.test'] }]
+    const site = { redirectUris: ['https://site.test/cb'] }
+    const others = {
+      tree,
+      photos,
+      'https://tree.test': {},
+      gateway: { introspection: 'all' },
+      site: { ...site, ...tree },
+    }
+    const named = Object.entries({ ...others, api: {}, shy: { ...tree, introspection: 'own' } })
+    const apps = named.map(([id, more]) => ({ clientId: id, name: id, secret: 'secret', ...more }))
+    const clients = clientDirectory([{ ...CLIENTS[0], ...tree }, ...apps] as ClientRegistration[])
+    const audience = ['https://tree.test', 'https://photos.test']
+    const { issuer } = await startServer({ clients, accessTokens: { format: 'opaque', audience } })
+    const { access_token: token } = await tokensFor(issuer)
+    for (const { clientId } of apps) {
+      const authorization = `Basic ${Buffer.from(`${encodeURIComponent(clientId)}:secret`).toString('base64')}`
+      const { active } = await json(await post(`${issuer}/introspect`, { token }, { authorization }))
+      assert.equal(active, ['tree', 'https://tree.test', 'gateway', 'api'].includes(clientId), clientId)
+    }
+  })
+})
 
 describe('logout at the website', () => {
   const running = serverOfSuite()
