@@ -181,6 +181,20 @@ describe('pacedFetch() stays inside the budget', () => {
     assert.equal(seen.length, 10)
     assertIs(clock.now(), below(60_000))
   })
+
+  it('keeps no more requests in flight than `concurrency`', async () => {
+    const open: ((response: Response) => void)[] = []
+    const send = () => new Promise<Response>((resolve) => open.push(resolve))
+    const fetch = pacedFetch({ fetch: send, concurrency: 3 })
+    const all = Promise.all(Array.from({ length: 5 }, () => fetch('https://api.test/')))
+    for (const inFlight of [1, 3, 1]) {
+      await until(() => open.length, inFlight) // the first alone, since nothing is known before its answer
+      await new Promise(setImmediate)
+      assert.equal(open.length, inFlight)
+      for (const answer of open.splice(0)) answer(new Response('ok'))
+    }
+    await all
+  })
 })
 
 describe('pacedFetch() asks again', () => {
