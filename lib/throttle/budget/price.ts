@@ -74,7 +74,7 @@ export class RoutePrice {
     const known = this.#blocks.length
     this.isKnown = known >= ROUTE_ROBUST_FROM
     const leftOut = this.isKnown ? Math.ceil(known / OUTLIERS) : 0
-    this.#robustUs = withMargin(this.#descendingUs[leftOut] as number, known)
+    this.#robustUs = withMargin(this.#descendingUs[leftOut] as number, Math.min(ROUTE_BLOCKS, this.subjects))
     return place
   }
 

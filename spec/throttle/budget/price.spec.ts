@@ -132,6 +132,12 @@ describe("priceOf(), by a route's subjects", () => {
     assert.ok(priceOf(route, undefined, LIMIT_US) <= 50_000)
   })
 
+  it('says enough of a newcomer where many subjects of one block are known', () => {
+    const route = new RoutePrice()
+    for (let n = 0; n < 32; n++) learnPrice(route, 'office', undefined, 1_400_000)
+    assert.equal(priceOf(route, undefined, LIMIT_US), 1_443_750)
+  })
+
   it('law: who knows where it stands is found there, or it is not there any more', () => {
     const took = fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1_000_000 }))
     fc.assert(
@@ -139,7 +145,7 @@ describe("priceOf(), by a route's subjects", () => {
         const [searched, told] = [new RoutePrice(), new RoutePrice()]
         const places = new Map<number, number>()
         for (const [subject, us] of all) {
-          const found = searched.learn(`user-${subject}`, us)
+          const found = searched.learn(`user-${subject}`, us, places.has(subject) ? -1 : undefined)
           const place = told.learn(`user-${subject}`, us, places.get(subject))
           assert.equal(place, found)
           places.set(subject, place)
