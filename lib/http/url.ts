@@ -3,6 +3,9 @@ import { usageError } from './help'
 /** Most characters of a URL, and of its host (RFC 1035 §2.3.4). */
 const [LONGEST, LONGEST_HOST] = [2_048, 253]
 
+/** What URL parsers leave out (WHATWG URL §4.4). */
+const SKIPPED = /^[\0-\x20]+|[\t\n\r]/g
+
 /** What stands before the path: the scheme, user and host. */
 const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]*:)?[\\/]*([^\\/?#]*)/i
 
@@ -12,7 +15,7 @@ const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]*:)?[\\/]*([^\\/?#]*)/i
  */
 export function urlOf(text: unknown, base?: string): URL | undefined {
   if (typeof text !== 'string' || text.length > LONGEST) return undefined
-  const authority = BEFORE_PATH.exec(text)?.[1] ?? text
+  const authority = BEFORE_PATH.exec(text.replace(SKIPPED, ''))?.[1] ?? text
   const host = authority.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '')
   /* eslint-disable no-restricted-syntax -- here is the place */
   return host.length <= LONGEST_HOST && URL.canParse(text, base) ? new URL(text, base) : undefined
