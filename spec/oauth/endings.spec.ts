@@ -334,7 +334,7 @@ describe('what ends when', () => {
       const [session = '', codesAndTokens = '', refresh = '', offline = '', approvals = '', told] = cells
       const left = await at.left()
       const isExpired = way === 'by an expired id_token' // it says nothing
-      const codes = /of the grant|the oldest/.test(codesAndTokens) ? 'stays' : codesAndTokens // grants of their own
+      const codes = codesAndTokens === 'of the grant' ? 'stays' : codesAndTokens // grants of their own
       const meant = (name: keyof typeof left, cell: string) => (cell === '–' ? left[name] : MEANING[cell])
       assert.deepEqual(left, {
         session: meant('session', session),

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { newId } from '../../http/secret'
+import { hashOf, newId } from '../../http/secret'
 import { publish, reportRefusal } from '../diagnostics'
 import type { KnownClient } from '../directories/client'
 import { cspSource, hostOf, isOnDevice, withParams } from '../directories/redirect-uri'
@@ -36,6 +36,7 @@ export async function grant(
     ...(nonce !== undefined && { nonce }),
     ...(dpopJkt !== undefined && { dpopJkt }),
   })
+  await parts.grants.use(authorization, [['code', hashOf(code)]])
   return { code }
 }
 

@@ -45,8 +45,12 @@ export class Grants {
     for (let tries = 0; tries < 5; tries++) {
       const before = await this.of(userId)
       const known = before.find((one) => one.grantId === grantId)
-      if (known && isNew(known)) return
-      const all = [{ clientId, grantId, sid, places, ...known, untilMs }, ...before.filter((one) => one !== known)]
+      if (known && isNew(known) && known.places.length >= places.length) return
+      const listed = places.length > 0 ? places : (known?.places ?? [])
+      const all = [
+        { clientId, grantId, sid, ...known, places: listed, untilMs },
+        ...before.filter((one) => one !== known),
+      ]
       const isOver = (one: ListedGrant) =>
         all.filter((other) => other.clientId === one.clientId).indexOf(one) >= MOST_OF_APP
       const kept = all.filter((one) => !isOver(one)).slice(0, MOST)
@@ -57,7 +61,7 @@ export class Grants {
 
   /** Ends a grant for which there is no room, and leaves no record of it once its access tokens have expired. */
   private async end({ grantId, places }: ListedGrant): Promise<void> {
-    await this.revocations.revoke('grant', grantId, places.length > 0)
+    await this.revocations.revoke('grant', grantId, true)
     await Promise.all(places.map(([kind, id]) => this.records.claim(kind, id, 0)))
   }
 }
