@@ -89,9 +89,25 @@ describe('throttle({ overload }) while the event loop is late', () => {
     const before = await refusedOf(20, () => ask('heavy'))
     late(120)
     const easing = await refusedOf(20, () => ask('heavy'))
-    time.block(300)
+    for (const user of ['known-1', 'known-2', 'known-3']) {
+      time.block(150)
+      await ask(user)
+    }
     const inLateTurn = await refusedOf(20, () => ask('heavy'))
     assert.ok(before < 14 && easing < 14 && inLateTurn > 16, `${before}, ${easing}, ${inLateTurn} of 20`)
+  })
+
+  it('refuses nobody else more for a turn that one user has blocked, in one request or in several', async (t) => {
+    evenChance(t)
+    const { ask, late, time } = await api(t)
+    await refusedOf(300, () => ask('heavy'))
+    late()
+    for (let n = 0; n < 3; n++) {
+      await ask('heavy')
+      time.block(250)
+    }
+    const refused = await refusedOf(12, () => ask('light'))
+    assert.equal(refused, 0)
   })
 
   it('decides once about a request that comes to several throttles', async (t) => {

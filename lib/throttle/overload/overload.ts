@@ -61,6 +61,10 @@ export class Overload implements LoadShedding {
   #loopDelayMs = Infinity
   #cancel: (() => void) | undefined
   #lookedAt = 0
+  /** Since then: who was judged last and when; for how long each user's requests ran at once, and the most of that. In ms. */
+  #judged = { subject: '', at: 0 }
+  readonly #ranMs = new Map<string, number>()
+  #mostMs = 0
   /** Since the last step: how long it is ago, and the sum of all delays, each times how long it lasted. */
   #passedMs = 0
   #delays = 0
@@ -113,7 +117,7 @@ export class Overload implements LoadShedding {
     const now = this.clock.now()
     const countedUs = Math.max(LEAST_US, priceUs)
     const askedUs = this.#asked.add(subject, countedUs, now)
-    const isRefused = this.#share < 1 && this.chance() * askedUs > this.#levelAt(now)
+    const isRefused = this.#share < 1 && this.chance() * askedUs > this.#levelAt(now, subject)
     this.#seen.set(request, { isRefused, countedUs })
     if (isRefused) this.#refused++
     return isRefused
@@ -127,14 +131,25 @@ export class Overload implements LoadShedding {
     seen.countedUs = tookUs
   }
 
-  /** At twice the capacity each turn would take twice as long as the one before, and the next step would come too late. */
-  #levelAt(now: number): number {
-    const lateMs = Math.max(0, now - this.#lookedAt - LOOK_MS)
+  /**
+   * At twice the capacity each turn would take twice as long as the one before, and the next step would come too late.
+   * For what the one user who blocked this turn for longest has blocked, nobody else has less.
+   */
+  #levelAt(now: number, subject: string): number {
+    const { subject: last, at } = this.#judged
+    const ranMs = (this.#ranMs.get(last) ?? 0) + now - at
+    this.#ranMs.set(last, ranMs)
+    this.#mostMs = Math.max(this.#mostMs, ranMs)
+    this.#judged = { subject, at: now }
+    const lateMs = Math.max(0, now - this.#lookedAt - Math.max(LOOK_MS, this.#mostMs))
     return this.#levelUs / (1 + (LATE_TURN * lateMs) / this.#loopDelayMs)
   }
 
   #lookLater(now: number): void {
     this.#lookedAt = now
+    this.#judged = { subject: '', at: now }
+    this.#ranMs.clear()
+    this.#mostMs = 0
     this.#cancel = this.clock.after(LOOK_MS, () => {
       const now = this.clock.now()
       const passedMs = now - this.#lookedAt
