@@ -2,6 +2,7 @@ import type { TimeLimit } from '../../http/deadline'
 import type { Account } from './account'
 import type { Hold, OwnFigures, RefusalReason, WaitEnd } from './hold'
 import { isSpent, isUnlimited } from './past'
+import { isGuess } from './price'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -99,7 +100,8 @@ export function decide(account: Account, hold: Hold, now: number): Decision {
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (isSpent(limitUs, usedUs) && isHeard && account.isOpen(now)) return 'spent'
-  if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
+  if (hold.window.load?.refuses(hold.time, account.subject, isGuess(hold.route, account.histories) ? 0 : hold.priceUs))
+    return 'overload'
   if (line.length > 0) {
     const { perSubject } = hold.window.wait
     if (perSubject > 0 && isConsidered(account, perSubject)) return 'queue'

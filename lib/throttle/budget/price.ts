@@ -160,6 +160,11 @@ function guessUs(limitUs: number): number {
   return Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
 }
 
+/** Whether a price rests on too little to say how much work the subject asks for. */
+export function isGuess(route: RoutePrice, histories: Histories): boolean {
+  return !route.isKnown && historyOf(route, histories) === undefined
+}
+
 /**
  * Takes in what a request took. Returns the subject's histories.
  *
