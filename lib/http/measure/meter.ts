@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { ReadStream } from 'node:fs'
 import { IncomingMessage, type ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { forgetQueued, isOver, needsDrain, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from '../clock'
 import type { MeterObserver } from './meter-observer'
@@ -34,12 +35,15 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   endsWithClient: boolean | undefined = undefined
   /** The response has no `X-PROCESSING-TIME`. */
   isTimeHidden = false
+  /** The connection of HTTP/1. It tells that the client has gone; each look at a response takes time on Node 20 and 22. */
+  readonly #socket: Socket | undefined
   #isBegun = false
   #isQueued = false
   /** A file, or another server's response, is piped to the response. */
   #isPassive = false
   #isDrainWatched = false
-  #observer: MeterObserver | undefined = undefined
+  /** At most one. It hears nothing before it calls {@link begin}, but for `headers`. */
+  observer: MeterObserver | undefined = undefined
 
   private constructor(
     readonly res: ServerResponse,
@@ -49,6 +53,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     super(now)
     hookResponse(res, this)
     const req = res.req as IncomingMessage | undefined
+    const socket: unknown = req?.socket
+    this.#socket = socket instanceof Socket && req?.httpVersionMajor === 1 ? socket : undefined
     if (req !== undefined) watchUpload(req, this)
     if (isOver(res)) this.#begunLate(now)
     else this.#watchClient(req)
@@ -75,7 +81,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** Goes by another clock from now on. */
   follow(clock: Clock): void {
-    if (this.#observer) throw usageError('clock: a throttle before this one goes by another; give both the same')
+    if (this.observer) throw usageError('clock: a throttle before this one goes by another; give both the same')
     this.shift(nowUs(clock) - nowUs(this.clock))
     this.clock = clock
   }
@@ -86,20 +92,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   override get isOver(): boolean {
-    return isOver(this.res)
+    if (this.state === 'ended') return true
+    return this.#socket === undefined ? isOver(this.res) : this.#socket.destroyed
   }
 
   protected override changes(at: number): void {
-    if (this.#isBegun) this.#observer?.changes(at)
-  }
-
-  get observer(): MeterObserver | undefined {
-    return this.#observer
-  }
-
-  /** There is at most one observer. It hears nothing before it calls {@link begin}, but for `headers`. */
-  observe(observer: MeterObserver): void {
-    this.#observer = observer
+    if (this.#isBegun) this.observer?.changes(at)
   }
 
   // --- what the observer asks for
@@ -141,7 +139,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const given = args.length > 1 ? GivenFields.of(res, args) : undefined
     const now = this.state === 'ended' ? this.since : nowUs(this.clock)
     const fields = given ?? res
-    this.#observer?.headers(fields, now)
+    this.observer?.headers(fields, now)
     if (!this.isTimeHidden) fields.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     const returned = Reflect.apply(original, res, given === undefined ? args : (given.arguments() as typeof args))
     if (!this.hasStopped && endsWithHeader(res, given?.get('content-type'), this.eventStreams)) this.settle()
@@ -155,12 +153,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   ending(res: ServerResponse): void {
     // Listeners of the request hear that the client has gone before the response does.
-    if (res.socket?.destroyed) this.closed()
+    if ((this.#socket ?? res.socket)?.destroyed) this.closed()
     if (this.state === 'ended') return
     const now = nowUs(this.clock)
     const lateUs = this.state === 'writtenOff' ? Math.min(now - this.since, LATE_MOST_US) : undefined
     this.#stop('ended', now)
-    if (lateUs !== undefined) this.#observer?.late(lateUs, now)
+    if (lateUs !== undefined) this.observer?.late(lateUs, now)
   }
 
   /** By the app; or by a pipeline whose client has gone. */
@@ -169,7 +167,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (this.state === 'ended') return
     this.#resume(READER | SENDER)
     const now = nowUs(this.clock)
-    if (this.#isBegun) this.#observer?.aborted(now)
+    if (this.#isBegun) this.observer?.aborted(now)
     this.#stop('ended', now)
   }
 
@@ -236,7 +234,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The client has gone while the handler may work on. */
   #abandon(now: number): void {
-    const waitUs = this.#observer?.aborted(now) ?? Infinity
+    const waitUs = this.observer?.aborted(now) ?? Infinity
     if (this.hasStopped || this.#isPassive || this.endsWithClient) return this.#stop('ended', now)
     this.enter('abandoned', now)
     if (waitUs < Infinity) this.#writeOff(now + waitUs, now)
@@ -269,14 +267,14 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.noteWait(whom)
     if (this.state !== 'running') return
     this.endCountedWait(now)
-    if (this.#isBegun) this.#observer?.paused(now)
+    if (this.#isBegun) this.observer?.paused(now)
     this.enter(this.#isPassive && this.waitsFor === READER ? 'idle' : 'awaitingClient', now)
   }
 
   #resume(whom: number): void {
     const now = nowUs(this.clock)
     const isLast = (this.waitsFor & ~whom) === 0
-    if (isLast && this.isStill && this.#isBegun) this.#observer?.resumed(now)
+    if (isLast && this.isStill && this.#isBegun) this.observer?.resumed(now)
     this.noteWaitOver(whom)
     if (!isLast) return
     if (this.isStill) this.enter('running', now)
@@ -287,7 +285,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   #stop(state: 'settled' | 'writtenOff' | 'ended', now: number): void {
     if (!this.hasStopped) {
       if (this.#isQueued) forgetQueued(this.res)
-      if (this.#isBegun) this.#observer?.ended(now, state === 'writtenOff')
+      if (this.#isBegun) this.observer?.ended(now, state === 'writtenOff')
     }
     this.enter(state, now)
   }

@@ -56,7 +56,7 @@ export class ThrottledRequest implements MeterObserver {
     this.#req = req
     this.#res = res
     this.#next = next
-    meter.observe(this)
+    meter.observer = this
   }
 
   /** The request that is measured so; undefined where no throttle has come to it. */

@@ -25,7 +25,7 @@ class Ledger implements MeterObserver {
 
   constructor(readonly meter: Meter) {
     this.#since = nowUs(meter.clock)
-    meter.observe(this)
+    meter.observer = this
     meter.begin(this.#since)
     meter.begun(this.#since)
   }
