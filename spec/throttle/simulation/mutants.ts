@@ -242,7 +242,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ['a price of the route while little is known of the subject', './budget/price', '?? 0, all, cold)', '?? 0, cold)'],
     ['a price that falls as more is known', './budget/price', 'coldUs / 2 ** (route.subjects + known)', 'coldUs'],
     ['outliers left out', './budget/price', 'this.isKnown ? Math.ceil(known / OUTLIERS) : 0', '0'],
-    ['one figure for each subject', './budget/price', '(place < 0 || this.#subjects[place] !== subject) {', '(true) {'],
+    ['one figure for each block of networks', './budget/price', 'if (place < 0) {', 'if (true) {'],
     ['the eight before', './budget/price', 'Math.max(this.#mostUs, this.#earlierMostUs ?? 0)', 'this.#mostUs'],
     ['a margin', './budget/price', 'us * (1 + 1 / samples)', 'us'],
     ['a few routes of each subject', './budget/price', 'if (history) history.older = undefined'],
