@@ -86,7 +86,7 @@ export function warnOfLeft(route: string): void {
 const MISSING = /(?:^|:)(undefined|null|NaN|\[object Object\])$/
 
 /** Groups of a client's own IPv6 address: global, or local to a site or a link (RFC 4291 §2.4, RFC 4193). */
-const IPV6 = /(?<![0-9a-z])(?:[23][0-9a-f]{3}|f[cde][0-9a-f]{2}):[0-9a-f:]{1,34}(?![0-9a-f:])/gi
+const IPV6 = /(?<![0-9a-z])(?:[23][0-9a-f]{3}|f[cde][0-9a-f]{2}):[0-9a-f:]+/gi
 
 /** Warns of a subject that names nobody, or a host's whole address: all share one budget, or one host has millions. */
 export function warnOfSubject(who: string, subject: { readonly name: string }): void {
