@@ -162,7 +162,7 @@ function showStore({ shared, down, processes, syncMs }, at) {
   const state = newest === undefined ? 'idle' : milliseconds(newest)
   write($('store'), down.length > 0 ? 'no answer' : state)
   const note = newest === undefined ? 'not asked for a minute' : 'average answer time, this process'
-  const silent = down.map(({ server, sinceMs }) => `${server} since ${clockTime(at - sinceMs, at)}`)
+  const silent = down.map(({ server, sinceMs, cause }) => `${server} since ${clockTime(at - sinceMs, at)}, ${cause}`)
   write($('store-note'), down.length > 0 ? `${silent.join(', ')}: each process decides alone` : note)
   const live = processes === 1 ? '1 process lives' : `${processes} processes live`
   write($('processes'), down.length > 0 ? `${live}, as last heard` : live)

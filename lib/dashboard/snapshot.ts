@@ -67,7 +67,7 @@ export interface Overview {
   readonly store: {
     readonly shared: boolean
     /** Its servers that do not answer, and for how long. */
-    readonly down: readonly { readonly server: string; readonly sinceMs: number }[]
+    readonly down: readonly { readonly server: string; readonly sinceMs: number; readonly cause: string }[]
     /** How many processes live. */
     readonly processes: number
     /** How long it took to answer on average, by step; null where it was not asked. */
@@ -135,8 +135,8 @@ export function overview(
     overload: inside.overload?.message,
     store: {
       shared: inside.shared !== undefined,
-      down: (inside.shared?.outages ?? []).map(({ server = 'Redis', since }) => {
-        return { server, sinceMs: Math.max(0, Math.round(now - since / 1_000)) }
+      down: (inside.shared?.outages ?? []).map(({ server = 'Redis', since, cause = 'no answer yet' }) => {
+        return { server, cause, sinceMs: Math.max(0, Math.round(now - since / 1_000)) }
       }),
       processes: inside.shared?.living ?? 1,
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),

@@ -17,6 +17,7 @@ export interface NativeRedis {
     readonly port?: number
     readonly path?: string
     readonly db?: number
+    readonly password?: string
     readonly tls?: unknown
     /** Begins every key, before the package's own prefix. */
     keyPrefix?: string

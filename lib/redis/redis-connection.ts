@@ -146,6 +146,8 @@ export class RedisConnection {
 
   /** A server that turns the client away then closes the connection: the cause is kept. */
   #failed(server: string, err: unknown): void {
+    const { password = '' } = this.#redis.options ?? {}
+    if (password !== '' && err instanceof Error && err.message.includes(password)) err = new Error('closed')
     if (this.#fault === undefined || !isLoss(err) || !isRefusal(this.#fault.err)) this.#fault = { server, err }
   }
 

@@ -47,12 +47,20 @@ const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
 const SILENT = ['does not answer', 'check host, port and firewall'] as const
 
 /**
- * Explains a missing connection. The client's message is dropped, because the failed command may contain the password.
+ * Explains a missing connection. The client's message is dropped, because the failed command may contain the password. Of a
+ * refusal in other words, which proxies and hosted servers have, their beginning is kept.
  *
  * @param usesTls whether the client uses TLS: a server without TLS does not answer then
  */
 export function failureOf(server: string, err: unknown, usesTls: boolean): RedisUnavailableError {
   const code = codeOf(err)
+  if (code === 'REFUSED') {
+    const { message, command } = err as Error & { readonly command?: { readonly name?: string } }
+    const [said = ''] = message.slice(0, 100).split(/,? with args/) // the arguments of HELLO and AUTH hold the password
+    const isHello = command?.name === 'hello' || /hello/i.test(said)
+    const remedy = isHello ? 'if it lacks HELLO, pass a client with protocol: 2' : 'see what it means there'
+    return new RedisUnavailableError(server, code, `answers ${JSON.stringify(said)}: ${remedy}`)
+  }
   const [, does, remedy] = FAILURES.find(([pattern]) => pattern.test(code)) ?? [code, ...SILENT]
   const tls = does !== SILENT[0] ? '' : `; a server with${usesTls ? 'out' : ''} TLS needs redis${usesTls ? '' : 's'}://`
   return new RedisUnavailableError(server, code, `${does} (${code}): ${remedy}${tls}`)
@@ -80,7 +88,12 @@ export function isUnusable(err: Error): boolean {
 
 /** Stable code of an error: `ECONNREFUSED`, `READONLY`. */
 export function codeOf(err: unknown): string {
-  const { code, message = '', command } = (err ?? {}) as Partial<Error & { code: unknown; command: { name: string } }>
+  const {
+    code,
+    name,
+    message = '',
+    command,
+  } = (err ?? {}) as Partial<Error & { code: unknown; command: { name: string } }>
   if (typeof code === 'string') return code
   if (MAX_CLIENTS.test(message)) return 'MAXCLIENTS' // whichever command was answered so
   const [, reply] = REPLIES.exec(message) ?? []
@@ -88,5 +101,6 @@ export function codeOf(err: unknown): string {
   if (command?.name === 'select') return 'NO_DATABASE'
   if (/Unknown RESP type|Protocol error/.test(message)) return 'NOT_REDIS'
   if (/closed|max retries/i.test(message)) return 'ECONNRESET'
+  if (name === 'ReplyError') return 'REFUSED'
   return /\b(E[A-Z]{5,}|NOAUTH|WRONGPASS)\b/.exec(message)?.[1] ?? 'ETIMEDOUT'
 }

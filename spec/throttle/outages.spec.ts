@@ -100,6 +100,24 @@ describe('throttle() over a store that does not always answer in time', () => {
     assert.equal(said.length, 4)
   })
 
+  it('prints an outage that begins within a minute of another while it lasts, and a new cause of it', async (t) => {
+    const { fail, heal, said, pass } = watched(t)
+    await fail(REFUSED)
+    await pass(1_000)
+    heal()
+    await pass(3_000)
+    await fail(REFUSED)
+    await pass(61_000)
+    await fail(Object.assign(new Error('no memory'), { name: 'ReplyError' }))
+    await pass(61_000)
+    await fail(Infinity) // says less than the refusal
+    await pass(61_000)
+    heal()
+    await pass(3_000)
+    const told = said.map((line) => /_RECOVERED|denied|no memory|no heartbeat/.exec(line)?.[0])
+    assert.deepEqual(told, ['denied', '_RECOVERED', 'denied', 'no memory', '_RECOVERED'])
+  })
+
   it('waits as long as the store says', async (t) => {
     const { fail, said, pass, degraded } = watched(t, { deadlineMs: 300 })
     await fail(250)

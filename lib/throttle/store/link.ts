@@ -1,5 +1,5 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
-import { TimeLimit, deadline, promised } from '../../http/deadline'
+import { TimeLimit, TimeoutError, deadline, promised } from '../../http/deadline'
 import type { Account, Server } from '../budget/account'
 import { serveLine } from '../budget/decide'
 import { type Answer, GRACE_US, PARKED_US, type Report, TICK_US } from '../budget/report'
@@ -123,6 +123,11 @@ export class Link implements Server {
 
   get downSince(): number {
     return this.#breaker.openedAt
+  }
+
+  /** Why it is down, for people. */
+  get cause(): string | undefined {
+    return this.#news.cause
   }
 
   get isStarting(): boolean {
@@ -436,7 +441,7 @@ export class Link implements Server {
   #late(what: 'report' | 'heartbeat', sentAt: number): void {
     const remedy = this.#breaker.isLate ? ', though later: set deadlineMs of redisStore()' : ''
     this.#breaker.missed(sentAt, this.#now)
-    this.#doubt(new Error(`no ${what} was answered in ${this.#store.deadlineMs} ms${remedy}`))
+    this.#doubt(new TimeoutError(`no ${what} was answered in ${this.#store.deadlineMs} ms${remedy}`))
   }
 
   #refused(cause: unknown, sentAt: number): void {
@@ -447,7 +452,7 @@ export class Link implements Server {
   #doubt(cause: unknown): void {
     if (this.#isClosed) return
     this.#beatWithin(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
-    if (this.isDown && !this.isStarting) this.#news.began(cause)
+    if (this.isDown && !this.isStarting) this.#news.isDown(cause)
   }
 
   /** The server keeps no accounts any more, or the store was closed. */

@@ -22,10 +22,11 @@ export interface OutagePlace {
 /** Says when a server goes down and comes back: to channels, to those who wait for it, and as warnings, at most one a minute. */
 export class OutageNews {
   readonly #of: OutagePlace
-  /** The present outage. */
+  /** The present outage, by its newest cause. */
   #outage: Error | undefined
   #beganAt = 0
-  /** When an outage was printed last. */
+  /** What was printed of it: its text. And when a line was printed last. */
+  #printed: string | undefined
   #printedAt = -Infinity
   #unreadableAt = -Infinity
   readonly #waiting = new Set<{ readonly resolve: () => void; readonly reject: (reason: Error) => void }>()
@@ -48,21 +49,31 @@ export class OutageNews {
   }
 
   #text(cause: unknown): string {
-    const why = cause instanceof Error ? cause.message : shown(cause)
+    const why = reasonOf(cause)
     const place = this.#of.place()
     const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
     return `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
   }
 
-  /** The server does not answer. Says so once. */
-  began(cause: unknown): void {
-    if (this.#outage) return
-    this.#outage = this.#failure(cause)
-    this.#beganAt = this.#of.clock.now()
-    channels.degraded.publish({ ...this.#of.about, cause } satisfies StoreMessage)
-    if (this.#beganAt - this.#printedAt >= EVERY_MS) {
-      this.#printedAt = this.#beganAt
-      warn('TOLLGATE_DEGRADED', this.#text(cause))
+  /** The cause of the present outage, for people. */
+  get cause(): string | undefined {
+    return this.#outage && reasonOf(this.#outage.cause)
+  }
+
+  /** The server does not answer, or still does not. Prints each cause once, and at most one a minute. */
+  isDown(cause: unknown): void {
+    const now = this.#of.clock.now()
+    if (this.#outage === undefined) {
+      this.#beganAt = now
+      channels.degraded.publish({ ...this.#of.about, cause } satisfies StoreMessage)
+    }
+    // A refusal says more than a later silence: the client pauses between its attempts.
+    if (this.#outage === undefined || !(cause instanceof TimeoutError)) this.#outage = this.#failure(cause)
+    const text = this.#text(this.#outage.cause)
+    if (text !== this.#printed && now - this.#printedAt >= EVERY_MS) {
+      this.#printed = text
+      this.#printedAt = now
+      warn('TOLLGATE_DEGRADED', text)
     }
     for (const { reject } of this.#waiting) reject(this.#outage)
     this.#waiting.clear()
@@ -71,7 +82,7 @@ export class OutageNews {
   /** The server answers. */
   ended(): void {
     this.#settle(() => {
-      if (this.#printedAt !== this.#beganAt) return
+      if (this.#printed === undefined) return
       const seconds = ((this.#of.clock.now() - this.#beganAt) / 1_000).toFixed(1)
       warn('TOLLGATE_RECOVERED', `${this.#store} answers again after ${seconds} s`)
     })
@@ -100,7 +111,7 @@ export class OutageNews {
       channels.recovered.publish(this.#of.about satisfies StoreMessage)
       print()
     }
-    this.#outage = undefined
+    this.#outage = this.#printed = undefined
     for (const { resolve } of this.#waiting) resolve()
     this.#waiting.clear()
   }
@@ -109,4 +120,8 @@ export class OutageNews {
     const place = this.#of.place()
     return `the throttle's store${place === undefined ? '' : ` at ${place}`}`
   }
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : shown(cause)
 }

@@ -91,9 +91,9 @@ export class SharedStore implements LinkedStore {
   }
 
   /** Its servers that do not answer: the name, undefined for the only one, and since when in µs of the process's clock. */
-  get outages(): { readonly server: string | undefined; readonly since: number }[] {
+  get outages(): { readonly server: string | undefined; readonly since: number; readonly cause: string | undefined }[] {
     const down = [...this.#links.values()].filter(({ isDown }) => isDown)
-    return down.map(({ name, downSince }) => ({ server: name, since: downSince }))
+    return down.map(({ name, downSince, cause }) => ({ server: name, since: downSince, cause }))
   }
 
   /** How many processes live, by the newest heartbeat. */
