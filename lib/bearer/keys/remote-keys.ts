@@ -88,6 +88,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     from?: ClientRequest,
   ): Promise<FoundKeys | undefined> {
     const found = await findLater(token, from)
+    // A flood of forged tokens gets 401, as each of them would: a key under a known name hardly ever changes.
+    if (isRefusal(found) && found.cause === TOO_MANY && token.kid !== undefined) return undefined
     if (isRefusal(found) || found.some((key) => !tried.includes(key))) return found
     return failures > 0 && token.kid === undefined ? unavailable() : undefined // it may name a key that is not known yet
   }
