@@ -89,11 +89,6 @@ interface ClientDirectory {
     findClient(clientId: string): Promise<ClientRow | null | undefined>;
     readonly scopes?: readonly string[] | undefined;
 }
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
-}
 interface Revocable {
     readonly jti: string;
     readonly grant_id?: string | undefined;
@@ -196,6 +191,11 @@ interface PageOptions {
     readonly terms?: (TermsOfAccess | false | ((locales: readonly string[]) => TermsOfAccess)) | undefined;
     readonly links?: readonly PageLink[] | undefined;
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
+}
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
 }
 interface ClientMetadata {
     readonly client_id?: string | undefined;

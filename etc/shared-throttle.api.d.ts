@@ -89,11 +89,6 @@ interface ThrottleStore {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-interface ThrottleHeaders {
-    readonly throttle?: boolean | "always" | undefined;
-    readonly rateLimit?: boolean | undefined;
-    readonly processingTime?: boolean | undefined;
-}
 interface Usage {
     readonly window: string;
     readonly limitMs: number | null;
@@ -105,6 +100,7 @@ interface Usage {
 interface MeterOptions {
     readonly clientWaitMs?: number | undefined;
     readonly carryOvershoot?: boolean | undefined;
+    readonly endsWithClient?: boolean | undefined;
     readonly eventStreams?: "header" | "whole" | undefined;
 }
 interface RouteWindow extends MeterOptions {
@@ -116,6 +112,11 @@ interface RouteWindow extends MeterOptions {
 interface OverloadOptions {
     readonly loopDelayMs?: number | undefined;
     readonly isOverloaded?: (() => boolean) | undefined;
+}
+interface ThrottleHeaders {
+    readonly throttle?: boolean | "always" | undefined;
+    readonly rateLimit?: boolean | undefined;
+    readonly processingTime?: boolean | undefined;
 }
 interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly limitMs?: number | ((req: Request) => number) | undefined;

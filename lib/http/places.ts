@@ -73,6 +73,11 @@ export class Places {
     return this.#waiting.size
   }
 
+  /** Whether a task of the owner runs or waits. */
+  isBusyFor(owner: string): boolean {
+    return this.#byNetwork.of(owner) > 0 || (owner === THE_APP && this.#appWaiting.length > 0)
+  }
+
   /**
    * Runs a task once it has a place. Undefined if it gets none: too many wait, or it waited for too long.
    *

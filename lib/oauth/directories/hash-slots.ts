@@ -20,8 +20,11 @@ export class DirectoryBusyError extends Error {
 
 /** libuv's default thread count. */
 const DEFAULT_THREADS = 4
-/** The queue of logins is as long as takes about this time, by what hashes took of late, and no longer. */
-const [QUEUE_MS, LONGEST_QUEUE] = [4_000, 500]
+/**
+ * Time that a full queue of logins takes, by what hashes took last. A busy machine does not make the queue shorter than a
+ * number for each slot: a queue without room would refuse everybody.
+ */
+const [QUEUE_MS, QUEUE_PER_SLOT, LONGEST_QUEUE] = [4_000, 12, 500]
 /** The weight of the newest hash in the average time of one. */
 const NEWEST_WEIGHT = 0.2
 /**
@@ -46,7 +49,8 @@ export class HashSlots {
 
   constructor(slots: number) {
     this.#slots = slots
-    const mostWaiting = () => Math.min(LONGEST_QUEUE, Math.floor((slots * QUEUE_MS) / this.#averageMs))
+    const mostWaiting = () =>
+      Math.max(QUEUE_PER_SLOT * slots, Math.min(LONGEST_QUEUE, Math.floor((slots * QUEUE_MS) / this.#averageMs)))
     const bounds = {
       places: slots,
       get mostWaiting() {
@@ -64,6 +68,11 @@ export class HashSlots {
   /** Runs another hash once a slot is free and no login waits. Its queue has no bound: the app itself asks for these. */
   registration<T>(hash: () => Promise<T>): Promise<T> {
     return this.#run(THE_APP, hash)
+  }
+
+  /** Whether a hash of the current request's network, or one that the app itself asked for, waits or runs. */
+  get isBusy(): boolean {
+    return [requestNetwork.getStore() ?? UNKNOWN_NETWORK, THE_APP].some((owner) => this.#queue.isBusyFor(owner))
   }
 
   async #run<T>(owner: string, hash: () => Promise<T>): Promise<T> {

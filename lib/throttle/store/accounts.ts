@@ -7,7 +7,7 @@ import { endLine, lookAtLine } from '../budget/decide'
 import { type NextWindow, priceOf } from '../budget/price'
 import { subjectId } from '../budget/subjects'
 import { WindowClock } from '../budget/window-clock'
-import { networkSubject } from '../subject'
+import { blockOfSubject, networkSubject } from '../subject'
 import type { SharedStore, StoredPolicy } from './shared-store'
 import { CLOSING_MS } from './store'
 
@@ -45,7 +45,7 @@ export class Accounts implements StoredPolicy {
   readonly #memory: Server
   readonly #accounts = new Map<string, Account>()
   /** How many of them each block of networks has. */
-  readonly #byBlock = new Map<string, number>()
+  readonly #byBlock = new Map<string, { readonly block: string; accounts: number }>()
   /** How many subjects are told apart, as the latest newcomer was told. */
   #mostSubjects = 0
   #sweep: Iterator<Account, undefined> | undefined
@@ -149,16 +149,17 @@ export class Accounts implements StoredPolicy {
 
   /** Whether a newcomer is told apart: a block has at most eight times what is left, so that some is left for others. */
   #hasRoom(block: string, most: number): boolean {
-    return (this.#byBlock.get(block) ?? 0) < BLOCK_PART * (most - this.size)
+    return (this.#byBlock.get(block)?.accounts ?? 0) < BLOCK_PART * (most - this.size)
   }
 
-  #open(subject: string, now: number, block = subject): Account {
+  #open(subject: string, now: number, block = blockOfSubject(subject)): Account {
     const { shared } = this
     const { id, phase } = subjectId(subject, this.#terms.windowUs, shared?.store.digest)
     const server = shared === undefined || this.#isClosed ? this.#memory : shared.linkOf(id)
-    const account = new Account(subject, block, id, phase, this.#terms, server, now)
+    const known = this.#byBlock.get(block) ?? { block, accounts: 0 }
+    const account = new Account(subject, known.block, id, phase, this.#terms, server, now)
     this.#accounts.set(subject, account)
-    this.#byBlock.set(block, (this.#byBlock.get(block) ?? 0) + 1)
+    if (known.accounts++ === 0) this.#byBlock.set(block, known)
     if (!this.#isSweeping) this.#sweepLater()
     return account
   }
@@ -185,9 +186,8 @@ export class Accounts implements StoredPolicy {
       account.noteTotal(now)
       account.forget()
       this.#accounts.delete(account.subject)
-      const left = (this.#byBlock.get(account.block) as number) - 1
-      if (left > 0) this.#byBlock.set(account.block, left)
-      else this.#byBlock.delete(account.block)
+      const known = this.#byBlock.get(account.block)
+      if (known && --known.accounts === 0) this.#byBlock.delete(account.block)
     }
   }
 
