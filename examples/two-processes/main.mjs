@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { devIssuer } from 'express-tollgate/testing'
 
 const dev = devIssuer() // stands for your issuer: it serves its keys over HTTP
-const { options } = await dev.serve()
+const served = await dev.serve()
+const { options } = served
 const env = {
   REDIS_URL: 'redis://localhost:6379',
   ...process.env,
@@ -37,6 +38,9 @@ proxy.listen(process.env.PORT ?? 3000, () => {
 })
 
 process.once('SIGTERM', () => {
-  proxy.close(() => children.forEach((child) => child.kill('SIGTERM')))
+  proxy.close(() => {
+    children.forEach((child) => child.kill('SIGTERM'))
+    void served.close()
+  })
   proxy.closeIdleConnections()
 })
