@@ -767,6 +767,29 @@ describe('docs/kubernetes.md', () => {
   })
 })
 
+describe('docs on clients and sessions that leave', () => {
+  for (const [path, heading, sizes] of [
+    ['docs/windows.md', 'Clients that leave', { '/graphql': '18000', '/chat': '60000' }],
+    ['docs/graphql.md', 'Apollo Server, Yoga, Mercurius', { '/graphql': '18000' }],
+    ['docs/proxies.md', 'Clients that have left', { '/api': '18000' }],
+  ] as const) {
+    it(`throttles what is named there: ${path}`, async () => {
+      const { app, url } = await pageOf(path).run(heading)
+      app.use(spends)
+      for (const [route, size] of Object.entries(sizes)) {
+        assert.equal((await ask(url + route)).field('x-throttle-window-size'), size)
+      }
+    })
+  }
+
+  it('ends an event stream when its token expires', async () => {
+    const before = (app: Express) => void app.use(requireBearer({ ...dev.options, clockToleranceSec: 0 }))
+    const { url } = await pageOf('docs/bearer.md').run('Connections that outlive a request', 0, { before })
+    const { status } = await ask(`${url}/events`, as(dev.token('ada', { expiresInSec: 2 })))
+    assert.equal(status, 200, 'the whole answer has come')
+  })
+})
+
 /** Addresses of their own, since all share a Redis. */
 const proxied = { before: (app: Express) => void app.set('trust proxy', 1) }
 const clientOf = (name: string): Fields => ({ 'X-Forwarded-For': `10.9.8.${name.length}` })
