@@ -217,7 +217,7 @@ type Timely = ReturnType<typeof timelyCalls>
 function timelyCalls(timeoutMs: number, clock: Clock) {
   return <Args extends unknown[], Answer>(name: string, call: (...args: Args) => Answer) =>
     async (...args: Args): Promise<Awaited<Answer>> => {
-      const answer = (async () => call(...args))()
+      const answer = Promise.resolve().then(() => call(...args))
       for (;;) {
         try {
           return await within(timeoutMs, clock, () => answer)
