@@ -91,6 +91,7 @@ export interface AuthorizationServerOptions {
   /**
    * Milliseconds until a call of `clients`, `users`, `accessTokenClaims` or `registration.accept` counts as failed: 100 to
    * 60,000. The request is then answered 503. Default 5,000.
+   * The wait of a password for its hash in this process is not counted: that queue has a bound of its own.
    */
   readonly directoryTimeoutMs?: number | undefined
   /** The login that a browser keeps: its lifetime, with and without use. */
