@@ -1,6 +1,6 @@
 // The way to Google and back: the recipes with Google share it.
 import * as oidc from 'openid-client'
-import { app, issuer, server, users } from './setup.mjs'
+import { app, issuer, server, stepsOf, users } from './setup.mjs'
 
 // At Google, register this redirect URI: http://localhost:3000/sign-in/google/callback
 const { GOOGLE = 'https://accounts.google.com', GOOGLE_ID = 'from Google', GOOGLE_SECRET } = process.env
@@ -19,17 +19,18 @@ export function askGoogle(signedIn) {
     if (!config) return res.redirect(303, `/sign-in?interaction=${req.query.interaction}&error=google`)
     const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()]
     const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce }
-    req.session.google = { ...checks, interaction: req.query.interaction }
+    stepsOf(req).google = checks
     const pkce = { code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' }
     const asked = { redirect_uri: `${issuer}/sign-in/google/callback`, scope: 'openid email', state, nonce, ...pkce }
     res.redirect(303, oidc.buildAuthorizationUrl(config, asked).href)
   })
 
   app.get('/sign-in/google/callback', async (req, res) => {
-    const { google: begun } = req.session
-    delete req.session.google
-    if (!begun) return server.refuse(req, res) // nothing was begun in this browser: shows a page
-    const { interaction, ...checks } = begun
+    // The state says which tab comes back.
+    const steps = req.session.signIns?.find(({ google }) => google && google.expectedState === req.query.state)
+    if (!steps) return server.refuse(req, res) // not begun in this browser: shows a page
+    const { interaction, google: checks } = steps
+    delete steps.google
     const url = new URL(req.originalUrl, issuer)
     const tokens = await google()
       .then((config) => oidc.authorizationCodeGrant(config, url, checks))
@@ -37,7 +38,7 @@ export function askGoogle(signedIn) {
     const sub = tokens?.claims()?.sub
     const user = linked.has(sub) ? await users.findUser(linked.get(sub)) : undefined
     if (user) return signedIn(req, res, user, interaction)
-    if (sub) req.session.link = { sub, interaction }
+    if (sub) steps.link = sub
     res.redirect(303, `/sign-in?interaction=${interaction}${sub ? '' : '&error=google'}`)
   })
 }

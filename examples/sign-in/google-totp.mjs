@@ -1,7 +1,7 @@
 // A password or Google, and then a code: one page for all first steps, and one way to end. Otherwise as google.mjs and totp.mjs.
 import { verify } from 'otplib'
 import { askGoogle, linked } from './ask-google.mjs'
-import { alert, app, issuer, port, server } from './setup.mjs'
+import { alert, app, issuer, port, server, stepsOf } from './setup.mjs'
 
 // In your database, by user id: the second factors.
 const factors = new Map([['u-1', { secret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', lastStep: undefined }]])
@@ -10,15 +10,12 @@ const field = (name, label, type = 'text') => `<label>${label} <input name="${na
 const page = (fields, { interaction, error }) => `<!doctype html><html lang="en"><title>Sign in</title><h1>Sign in</h1>
 ${alert(error)}<form method="post">${fields} <button>Continue</button></form>
 <p><a href="/sign-in/google?interaction=${encodeURIComponent(interaction)}">Sign in with Google</a></p></html>`
-/** What the session keeps, if it is of this sign-in. */
-const ofThis = (kept, { query }) => (kept?.interaction === query.interaction ? kept : undefined)
 
 app.get('/sign-in', async (req, res) => {
   if (!(await server.interaction(req))) return server.refuse(req, res) // shows a page: start again from the app
-  if (ofThis(req.session.passed, req)) return res.send(page(field('code', 'Code'), req.query))
-  const note = ofThis(req.session.link, req)
-    ? '<p>To link your Google account, sign in with your password once.</p>'
-    : ''
+  const { passed, link } = stepsOf(req)
+  if (passed) return res.send(page(field('code', 'Code'), req.query))
+  const note = link ? '<p>To link your Google account, sign in with your password once.</p>' : ''
   res.send(page(note + field('name', 'Name') + field('password', 'Password', 'password'), req.query))
 })
 
@@ -30,7 +27,7 @@ app.post('/sign-in', async (req, res) => {
     if (!user || 'refused' in user) return server.refuse(req, res, { error: 'login_failed' })
     return afterFirst(req, res, { userId: user.id, account: user.username, amr: ['pwd'], interaction })
   }
-  const passed = ofThis(req.session.passed, req)
+  const { passed } = stepsOf(req)
   if (!passed) return res.redirect(303, req.originalUrl)
   const factor = factors.get(passed.userId)
   const options = { secret: factor.secret, token: String(code), epochTolerance: 30, afterTimeStep: factor.lastStep }
@@ -43,14 +40,14 @@ app.post('/sign-in', async (req, res) => {
 /** Every first step leads here. */
 async function afterFirst(req, res, passed) {
   if (!factors.has(passed.userId)) return end(req, res, { ...passed, acr: 'pwd' })
-  req.session.passed = passed
+  stepsOf(req, passed.interaction).passed = passed
   res.redirect(303, `/sign-in?interaction=${passed.interaction}`)
 }
 
 /** The whole proof. Only here a Google account is linked. */
 async function end(req, res, { userId, acr, amr, interaction }) {
-  const { link } = req.session
-  if (link?.interaction === interaction) linked.set(link.sub, userId)
+  const { link } = stepsOf(req, interaction)
+  if (link) linked.set(link, userId)
   await server.signIn(req, res, { userId, acr, amr, interaction })
 }
 

@@ -1,6 +1,6 @@
 // A sign-in page of your own: EJS, and an Express session that remembers the name between two steps.
 import ejs from 'ejs'
-import { app, issuer, port, server } from './setup.mjs'
+import { app, issuer, port, server, stepsOf } from './setup.mjs'
 
 // The form goes to the address of the page, which has the interaction in its query.
 const page = ejs.compile(`<!doctype html><html lang="en"><title>Sign in</title>
@@ -21,21 +21,21 @@ const says = {
 app.get('/sign-in', async (req, res) => {
   const asked = await server.interaction(req)
   if (!asked) return server.refuse(req, res) // shows a page: start again from the app
-  res.send(page({ asked, says, error: req.query.error, name: req.session.name }))
+  res.send(page({ asked, says, error: req.query.error, name: stepsOf(req).name }))
 })
 
 app.post('/sign-in', async (req, res) => {
   const { name, password, action } = req.body ?? {}
   if (action === 'cancel') return server.refuse(req, res)
   if (action === 'back' || password === undefined) {
-    req.session.name = action === 'back' ? undefined : name
+    stepsOf(req).name = action === 'back' ? undefined : name
     return res.redirect(303, `/sign-in?interaction=${req.query.interaction}`)
   }
-  const user = await server.authenticate(req, req.session.name, password)
+  const user = await server.authenticate(req, stepsOf(req).name, password)
   if (!user) return server.refuse(req, res, { error: 'login_failed' })
   if ('refused' in user) {
     const asked = await server.interaction(req)
-    return res.status(403).send(page({ asked, says, error: user.refused, name: req.session.name })) // why, in your words
+    return res.status(403).send(page({ asked, says, error: user.refused, name: stepsOf(req).name })) // why, in your words
   }
   await server.signIn(req, res, { userId: user.id })
 })

@@ -1,7 +1,7 @@
 // Passkeys (WebAuthn): a user who is signed in adds one at /passkeys, and signs in with it from then on.
 import * as webauthn from '@simplewebauthn/server'
 import ejs from 'ejs'
-import { alert, app, issuer, port, server, users } from './setup.mjs'
+import { alert, app, issuer, port, server, stepsOf, users } from './setup.mjs'
 
 const rpID = 'localhost' // your domain
 const passkeys = new Map() // in your database: { userId, credential } by the id of the passkey
@@ -9,10 +9,11 @@ const passkeys = new Map() // in your database: { userId, credential } by the id
 app.engine('ejs', ejs.renderFile).set('views', import.meta.dirname)
 
 /** Checks what the browser's authenticator signed. A challenge is good once. Undefined if it is wrong. */
-async function check(verify, { session, body }, credentialOf) {
-  const expected = { expectedChallenge: session.challenge ?? '', expectedOrigin: issuer, expectedRPID: rpID }
-  delete session.challenge
-  const response = JSON.parse(body.passkey)
+async function check(verify, req, credentialOf) {
+  const steps = stepsOf(req)
+  const expected = { expectedChallenge: steps.challenge ?? '', expectedOrigin: issuer, expectedRPID: rpID }
+  delete steps.challenge
+  const response = JSON.parse(req.body.passkey)
   const answer = await verify({ response, credential: credentialOf?.(response.id), ...expected })
   return answer.verified ? { id: response.id, ...answer } : undefined
 }
@@ -20,7 +21,7 @@ async function check(verify, { session, body }, credentialOf) {
 app.get('/sign-in', async (req, res) => {
   if (!(await server.interaction(req))) return server.refuse(req, res) // shows a page: start again from the app
   const options = await webauthn.generateAuthenticationOptions({ rpID, userVerification: 'required' })
-  req.session.challenge = options.challenge
+  stepsOf(req).challenge = options.challenge
   res.render('passkeys.ejs', { options, alert: alert(req.query.error) })
 })
 
@@ -55,7 +56,7 @@ app.all('/passkeys', async (req, res) => {
     userID: Buffer.from(userId),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })
-  req.session.challenge = options.challenge
+  stepsOf(req).challenge = options.challenge
   res.render('passkeys.ejs', { options })
 })
 

@@ -30,6 +30,15 @@ app.use('/sign-in', (_req, res, next) => {
   next()
 })
 
+/** What one sign-in keeps in the session between its steps. Each tab has its own; the newest 20 are kept. */
+export function stepsOf({ session, query }, interaction = query.interaction) {
+  const known = session.signIns?.find((one) => one.interaction === interaction)
+  if (known) return known
+  const steps = { interaction }
+  session.signIns = [...(session.signIns ?? []), steps].slice(-20)
+  return steps
+}
+
 const SAYS = new Map([
   ['login_failed', 'That was wrong.'],
   ['login_refused', 'This account may not sign in.'],

@@ -1,6 +1,6 @@
 // A second factor: a code of an authenticator app (TOTP, RFC 6238), after the password.
 import { generateSecret, generateURI, verify } from 'otplib'
-import { alert, app, issuer, port, server, users } from './setup.mjs'
+import { alert, app, issuer, port, server, stepsOf, users } from './setup.mjs'
 
 // In your database, by user id: the secret, and the step of the last code.
 const factors = new Map([['u-1', { secret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', lastStep: undefined }]])
@@ -19,23 +19,24 @@ ${alert(error)}<form method="post">${fields} <button>Continue</button></form></h
 
 app.get('/sign-in', async (req, res) => {
   if (!(await server.interaction(req))) return server.refuse(req, res) // shows a page: start again from the app
-  const isSecond = req.session.passed?.interaction === req.query.interaction
-  const fields = isSecond ? field('code', 'Code') : field('name', 'Name') + field('password', 'Password', 'password')
+  const fields = stepsOf(req).passed
+    ? field('code', 'Code')
+    : field('name', 'Name') + field('password', 'Password', 'password')
   res.send(page(fields, req.query.error))
 })
 
 app.post('/sign-in', async (req, res) => {
   const { name, password, code } = req.body ?? {}
-  const { interaction } = req.query
+  const steps = stepsOf(req)
   if (code === undefined) {
     const user = await server.authenticate(req, name, password)
     if (!user || 'refused' in user) return server.refuse(req, res, { error: 'login_failed' })
     if (!factors.has(user.id)) return server.signIn(req, res, { userId: user.id, acr: 'pwd', amr: ['pwd'] })
-    req.session.passed = { userId: user.id, account: user.username, interaction } // of this sign-in alone
-    return res.redirect(303, `/sign-in?interaction=${interaction}`)
+    steps.passed = { userId: user.id, account: user.username } // of this sign-in alone
+    return res.redirect(303, `/sign-in?interaction=${req.query.interaction}`)
   }
-  const { passed } = req.session
-  if (!passed || passed.interaction !== interaction) return res.redirect(303, req.originalUrl)
+  const { passed } = steps
+  if (!passed) return res.redirect(303, req.originalUrl)
   const isGood = await isRight(factors.get(passed.userId), code)
   if (!isGood) return server.refuse(req, res, { error: 'login_failed', account: passed.account })
   await server.signIn(req, res, { userId: passed.userId, acr: 'mfa', amr: ['pwd', 'otp'] })
