@@ -216,6 +216,7 @@ interface ClientMetadata {
     readonly post_logout_redirect_uris?: readonly string[] | undefined;
     readonly require_pushed_authorization_requests?: boolean | undefined;
     readonly dpop_bound_access_tokens?: boolean | undefined;
+    readonly sent?: Readonly<Record<string, unknown>> | undefined;
 }
 interface SigningKey {
     readonly key: SigningKeyInput;
@@ -243,7 +244,7 @@ interface OAuthRefusedMessage {
     readonly reason: string;
 }
 interface OAuthRevokedMessage {
-    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
+    readonly what: "token" | "grant" | "session" | "user" | "approval";
     readonly id: string;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;

@@ -43,11 +43,8 @@ export interface OAuthRefusedMessage {
 
 /** Tokens were revoked: `express-tollgate:oauth-revoked`. */
 export interface OAuthRevokedMessage {
-  /**
-   * An access token alone, all tokens of a user's authorization, of a website session, of an app that registered itself, or
-   * of a user.
-   */
-  readonly what: 'token' | 'grant' | 'session' | 'client' | 'user' | 'approval'
+  /** An access token alone, or all tokens of a user's authorization, of a website session, of a user, or of a user's app. */
+  readonly what: 'token' | 'grant' | 'session' | 'user' | 'approval'
   /** The token's `jti`, the `grant_id`, the `sid`, the app key (also of an approval that a user withdrew) or the user's id. */
   readonly id: string
 }

@@ -100,7 +100,13 @@ const waysOf = (stranger: string): readonly (readonly [path: string, form: Form]
 const MEMBERS: Record<keyof ClientMetadata, true> = {
   ...{ client_id: true, redirect_uris: true, client_name: true, token_endpoint_auth_method: true, grant_types: true },
   ...{ response_types: true, scope: true, client_uri: true, post_logout_redirect_uris: true },
-  ...{ require_pushed_authorization_requests: true, dpop_bound_access_tokens: true, jwks: true, jwks_uri: true },
+  ...{
+    require_pushed_authorization_requests: true,
+    dpop_bound_access_tokens: true,
+    jwks: true,
+    jwks_uri: true,
+    sent: true,
+  },
 }
 
 const HEADERS = [

@@ -165,14 +165,18 @@ describe('dynamic registration', () => {
   })
 
   it('RFC 7591 §3: accept() refuses, or names the scopes that the app may request', async () => {
-    const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris }, req) =>
-      req.headers.authorization === 'Bearer initial' && {
+    const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris, sent }, req) =>
+      (req.headers.authorization === 'Bearer initial' || sent?.software_statement === 'e30.e30.c2ln') && {
         scopes: ['tree.read'],
         audiences: [`https://${uris.length}.test`],
       }
     const running = await started({ accept })
     const refused = await register(running, METADATA)
     assert.deepEqual([refused.status, (await json(refused)).error], [403, 'access_denied'])
+    const stated = await json(
+      await register(running, { ...METADATA, software_statement: 'e30.e30.c2ln', contacts: [] }),
+    )
+    assert.deepEqual([typeof stated.client_id, stated.sent, stated.contacts], ['string', undefined, undefined])
     const app = await json(await register(running, METADATA, 'initial'))
     const { tokens } = await logIn(running, app.client_id, { scope: 'openid tree.read tree.write' })
     assert.equal(tokens?.scope, 'openid tree.read')

@@ -33,13 +33,14 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   ]
 
   async function register(req: Request, res: Response): Promise<void> {
-    const metadata = readClientMetadata(await jsonOf(req), registration.uris)
+    const sent = await jsonOf(req)
+    const metadata = readClientMetadata(sent, registration.uris)
     const [secret, token] = [newSecret(), newSecret()]
     const hasSecret = metadata.token_endpoint_auth_method.startsWith('client_secret')
     const clientId = RegisteredClients.clientIdOf(newId())
     const fresh: RegisteredClient = {
       owner: ofStranger(),
-      client: await clientOf(req, clientId, metadata, hasSecret ? hashOf(secret) : undefined),
+      client: await clientOf(req, clientId, { ...metadata, sent }, hasSecret ? hashOf(secret) : undefined),
       metadata,
       tokenHash: hashOf(token),
       issuedAtSec: Math.floor(clock.date() / 1_000),
@@ -68,7 +69,8 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
     if (metadata.token_endpoint_auth_method !== before.metadata.token_endpoint_auth_method) {
       throw invalidMetadata('The token_endpoint_auth_method cannot change: register anew.')
     }
-    const registered = { ...before, metadata, client: await clientOf(req, clientId, metadata, known[0]) }
+    const client = await clientOf(req, clientId, { ...metadata, sent: body }, known[0])
+    const registered = { ...before, metadata, client }
     await limitRegistrations(req) // else updates would keep an unused app forever
     if (!(await clients.replace(before, registered))) throw changedMeanwhile()
     sendJson(res, 200, describe(registered, token))

@@ -5,7 +5,7 @@ import { isDocumentUrl } from '../directories/document-url'
 import { readPublicJwks } from '../keys/public-jwks'
 import { OAuthError } from '../oauth-error'
 
-/** The metadata of a registration (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
+/** The metadata of a registration (RFC 7591 §2), with the defaults filled in. */
 export interface ClientMetadata {
   /**
    * The URL of the app's metadata document, where it has one. Self-registered apps have none.
@@ -37,6 +37,11 @@ export interface ClientMetadata {
   readonly require_pushed_authorization_requests?: boolean | undefined
   /** Whether all tokens of the app are bound to its key (RFC 9449). */
   readonly dpop_bound_access_tokens?: boolean | undefined
+  /**
+   * All members as an app that registers itself sent them, for `accept()` alone: `software_statement` (RFC 7591 §2.3),
+   * `contacts`. The server checks, keeps and answers none that is not above. A metadata document has none.
+   */
+  readonly sent?: Readonly<Record<string, unknown>> | undefined
 }
 
 const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
