@@ -6,7 +6,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import * as tollgate from '../lib'
 import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
-import { parted } from './support/addressed'
+import { splitHelpLink } from './support/help-link'
 import { EXPRESS_VERSIONS } from './support/express-versions'
 import { fewRsaKeys, generateKeys } from './support/generate-keys'
 import { warned } from './support/heard'
@@ -38,7 +38,7 @@ const HEADINGS = page(process.cwd(), 'docs/troubleshooting.md').anchors
 
 /** Which of these names the message lacks. Its address names a heading of troubleshooting.md: that of its code. */
 function missing(err: { readonly message: string; readonly code?: string }, names: readonly string[]): string[] {
-  const { text, code } = parted(err.message)
+  const { text, code } = splitHelpLink(err.message)
   assert.ok(HEADINGS.has(code), `${err.message}: its address names a heading`)
   assert.equal(err.code?.toLowerCase(), code)
   return names.filter((name) => !err.message.includes(name)).map((name) => `${name} in: ${text}`)
@@ -147,7 +147,7 @@ describe('a mistake is told at startup:', () => {
         (err: Error) => {
           assert.ok(err instanceof TypeError || err instanceof RangeError, String(err))
           assert.deepEqual(missing(err, []), [])
-          const [first = ''] = parted(err.message).text.split('\n')
+          const [first = ''] = splitHelpLink(err.message).text.split('\n')
           const isCut = expected.endsWith('; it has …') // a list that grows with each option
           assert.equal(isCut ? `${first.slice(0, expected.length - 1)}…` : first, expected)
           return !err.message.includes('hush')

@@ -17,7 +17,7 @@ import type { TokenVerifier } from './issuers/token-verifier'
 import { VERIFIER_TABLE, verifying } from './issuers/verifier-options'
 import type { Refusal } from './refusal/refusal'
 import type { RevocationSource } from './revocation/revocation-source'
-import { LINES } from './right-lines'
+import { OPTION_HINTS } from './options-of-other-packages'
 import { type ScopeNeeded, type ScopeRule, scopeRule } from './session/scope'
 import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/session'
 import { sessionSignals } from './session-signals'
@@ -79,7 +79,7 @@ const TABLE = {
  * @throws {TypeError|RangeError} naming the option that is missing, unknown, contradictory or wrong
  */
 export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): BearerConfig {
-  const values = readOptions('requireBearer()', options, TABLE, LINES)
+  const values = readOptions('requireBearer()', options, TABLE, OPTION_HINTS)
   const {
     realm,
     resourceMetadata,

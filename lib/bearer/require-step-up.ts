@@ -3,7 +3,7 @@ import { optionError } from '../http/help'
 import type { Middleware } from '../http/middleware'
 import { checkedLater, readOptions, wholeNumber } from '../http/option-table'
 import { ACR_OPTION } from './challenge'
-import { STEP_UP_LINES } from './right-lines'
+import { STEP_UP_HINTS } from './options-of-other-packages'
 import { sessionRule } from './session-rule'
 import type { Session } from './session/session'
 
@@ -34,7 +34,7 @@ export function requireStepUp(options: {
   /** Formats on the wire: `'familysearch'` or `'standard'`. Default: those of `requireBearer()`. */
   readonly dialect?: Dialect | undefined
 }): Middleware {
-  const values = readOptions('requireStepUp()', options, TABLE, STEP_UP_LINES)
+  const values = readOptions('requireStepUp()', options, TABLE, STEP_UP_HINTS)
   const { maxAgeSec, dialect } = values
   const acr = [values.acr].flat()
   if (acr.length === 0 && maxAgeSec === undefined) throw optionError('requireStepUp() must be given acr or maxAgeSec')

@@ -1,5 +1,5 @@
 import { optionError } from './help'
-import { type RightLines, optionNames, shown } from './options'
+import { type Hints, optionNames, shown } from './options'
 
 /** One option of a factory: what it takes, and its value if it is left out. */
 export interface Option<Value> {
@@ -20,16 +20,16 @@ export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof 
  * Reads options by their table. Those that are left out, or undefined, get their defaults.
  *
  * @param factory name of the factory, or of the option that holds these: `requireBearer()`, `introspection`
- * @param lines what to write in place of options that the factory does not have, by their names
+ * @param hints what to write in place of options that the factory does not have, by their names
  * @throws {TypeError|RangeError} naming the first option that is unknown or wrong
  */
 export function readOptions<Table extends OptionTable>(
   factory: string,
   given: unknown,
   table: Table,
-  lines?: RightLines,
+  hints?: Hints,
 ): OptionValues<Table> {
-  optionNames(factory, given, Object.keys(table), lines)
+  optionNames(factory, given, Object.keys(table), hints)
   const prefix = factory.endsWith(')') ? '' : factory.endsWith(']') ? `${factory}: ` : `${factory}.`
   const values = Object.entries(table).map(([name, { is, must, fallback, ErrorClass }]) => {
     const value = (given as Record<string, unknown>)[name]

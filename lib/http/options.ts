@@ -37,7 +37,7 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
  * What to write in place of options that a factory does not have, by their names: `write issuer`; or a function of the
  * value received.
  */
-export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
+export type Hints = Readonly<Record<string, string | ((value: unknown) => string)>>
 
 /** One entry under several names: `same('write key', 'publicKey', 'certificate')`. */
 export function same<Entry>(entry: Entry, ...names: readonly string[]): Record<string, Entry> {
@@ -49,11 +49,11 @@ const FEW = 8
 
 /**
  * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
- * @param lines what to write in place of options that the factory does not have, by their names
+ * @param hints what to write in place of options that the factory does not have, by their names
  * @throws {TypeError} naming the unknown keys of `options`, the first eight, each on a line of its own with the option that
  *   was probably meant
  */
-export function optionNames(factory: string, options: unknown, known: readonly string[], lines: RightLines = {}): void {
+export function optionNames(factory: string, options: unknown, known: readonly string[], hints: Hints = {}): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     const isIssuer = typeof options === 'string' && known.includes('issuer')
@@ -68,12 +68,12 @@ export function optionNames(factory: string, options: unknown, known: readonly s
   let listed = ''
   let guided = ''
   const faults = wrong.slice(0, FEW).map((name) => {
-    const line = ownEntry(lines, name)
+    const hint = ownEntry(hints, name)
     const meant = nearest(name, known)
     const peer = isWithin ? undefined : ownEntry(PEERS, name)
     let text = JSON.stringify(name)
-    if (line !== undefined) {
-      text += `: ${typeof line === 'string' ? line : line((options as Record<string, unknown>)[name])}`
+    if (hint !== undefined) {
+      text += `: ${typeof hint === 'string' ? hint : hint((options as Record<string, unknown>)[name])}`
     } else if (meant !== undefined) text += `; did you mean ${JSON.stringify(meant)}?`
     else if (listed === '') text += listed = `; it has ${known.join(', ')}`
     if (peer !== undefined && peer !== guided)

@@ -30,7 +30,7 @@ import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
 import type { PageOptions } from './pages/page-options'
 import type { LoginLimits } from './records/login-attempts'
-import { RIGHT_LINES } from './right-lines'
+import { OPTION_HINTS } from './options-of-other-servers'
 import type {
   AccessTokenClaimsFunction,
   AccessTokenOptions,
@@ -143,7 +143,7 @@ export type ServerSettings = ReturnType<typeof serverSettings>
 
 /** @throws {TypeError | RangeError} naming the invalid option */
 export function serverSettings(options: AuthorizationServerOptions) {
-  const values = readOptions('authorizationServer()', options, TABLE, RIGHT_LINES)
+  const values = readOptions('authorizationServer()', options, TABLE, OPTION_HINTS)
   const { clock, dialect, log, login, registration, scopes } = values
   const { issuer, clients, users } = options
   checkClock(clock)

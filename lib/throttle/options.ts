@@ -14,7 +14,7 @@ import { storeMistake } from '../redis/store-mistake'
 import { PLACES } from './budget/past'
 import type { WaitRule } from './budget/hold'
 import type { AccountStore, ThrottleStore } from './store/store'
-import { RIGHT_LINES, WINDOW_LINES, asWork } from './setup/options-of-other-limiters'
+import { OPTION_HINTS, WINDOW_HINTS, asWork } from './setup/options-of-other-limiters'
 import type { SubjectFunction } from './subject'
 
 /**
@@ -260,7 +260,7 @@ export interface ThrottleValues extends Omit<OptionValues<typeof TABLE>, 'wait' 
 
 /** @throws {TypeError | RangeError} naming the option and what it received */
 export function throttleOptions(options: ThrottleOptions): ThrottleValues {
-  const values = readOptions('throttle()', options, TABLE, RIGHT_LINES)
+  const values = readOptions('throttle()', options, TABLE, OPTION_HINTS)
   const { store, wait, overload, onOutage } = values
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     const mistake = storeMistake('redisStore', store) ?? `${shownNames(store)}: write store: redisStore('redis://…')`
@@ -344,7 +344,7 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Po
     const entry = `routes[${shown(key)}]`
     const methods = method === undefined ? {} : { methods: new Set([method]) }
     if (route === false) return { path, value: false, ...methods }
-    const { limitMs, ...terms } = readOptions(entry, route, WINDOW_TABLE, WINDOW_LINES)
+    const { limitMs, ...terms } = readOptions(entry, route, WINDOW_TABLE, WINDOW_HINTS)
     if (limitMs === undefined)
       throw optionError(`${entry}: limitMs is missing: it must be ${WINDOW_TABLE.limitMs.must}`)
     return {

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import express, { Router, type ErrorRequestHandler } from 'express'
 import { allowUnauthenticated, requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { addressed } from '../support/addressed'
+import { withHelpLink } from '../support/help-link'
 import { serve } from '../support/serve'
 import { warned } from '../support/heard'
 
@@ -218,6 +218,6 @@ describe('allowUnauthenticated() after requireBearer()', () => {
     const message =
       'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
       'mount allowUnauthenticated() first'
-    assert.deepEqual(told, [addressed('TOLLGATE_UNAUTHENTICATED_ORDER', message)])
+    assert.deepEqual(told, [withHelpLink('TOLLGATE_UNAUTHENTICATED_ORDER', message)])
   })
 })

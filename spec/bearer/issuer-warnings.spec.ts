@@ -5,7 +5,7 @@ import express from 'express'
 import { requireBearer } from '../../lib'
 import { auth0, cognito, okta } from '../../lib/providers'
 import { manualClock } from '../../lib/testing'
-import { parted, says } from '../support/addressed'
+import { splitHelpLink, says } from '../support/help-link'
 import { warned } from '../support/heard'
 import { serveIssuer } from '../support/issuer'
 import { freePort } from '../support/redis'
@@ -18,7 +18,7 @@ function listening() {
   return async () => {
     await setImmediate()
     return heard.splice(0).map((message) => {
-      const { text, code } = parted(message)
+      const { text, code } = splitHelpLink(message)
       assert.equal(code, 'tollgate_issuer', message)
       return text
     })
@@ -69,7 +69,7 @@ describe('requireBearer() tells the operator', () => {
         await assert.rejects(bearer.ready(), (err: Error) => {
           const begins = `the keys of the issuer ${issuer} cannot be loaded: ${why}: `
           assert.ok(err.message.startsWith(begins + remedy), err.message)
-          whole = parted(err.message).text.slice(begins.length)
+          whole = splitHelpLink(err.message).text.slice(begins.length)
           return true
         })
         assert.equal((await ask(token)).status, 503)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer, requireScope } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { addressed } from '../support/addressed'
+import { withHelpLink } from '../support/help-link'
 import { serve } from '../support/serve'
 
 const dev = devIssuer()
@@ -51,7 +51,7 @@ describe('requireScope()', () => {
     }
     const message =
       "'read write' is no scope as RFC 6749 §3.3 writes them: write requireScope('read', 'write'); for a role set scopeFrom"
-    assert.deepEqual(await asking({}, ['read write']), [500, addressed('TOLLGATE_OPTION', message)])
+    assert.deepEqual(await asking({}, ['read write']), [500, withHelpLink('TOLLGATE_OPTION', message)])
     assert.equal((await asking({ ...withRoles, scope: ['Team Lead'] }, ['Team Lead']))[0], 200)
   })
 

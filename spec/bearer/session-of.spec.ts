@@ -5,7 +5,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type RevocationSource, type Session, requireBearer, sessionOf } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
-import { addressed } from '../support/addressed'
+import { withHelpLink } from '../support/help-link'
 
 const dev = devIssuer()
 const shown: ErrorRequestHandler = (err: Error, _req, res, _next) =>
@@ -65,7 +65,7 @@ describe('sessionOf()', () => {
   it('throws where no requireBearer() ran, and says what to mount', async () => {
     const message =
       'TypeError: sessionOf(req) found no session in the request: mount requireBearer() before this handler'
-    assert.equal(await (await asking(through))(), addressed('TOLLGATE_USAGE', message))
+    assert.equal(await (await asking(through))(), withHelpLink('TOLLGATE_USAGE', message))
   })
 
   it('throws where optional: true let the request in without a token, and says where else to look', async () => {
@@ -74,6 +74,6 @@ describe('sessionOf()', () => {
     const message =
       'TypeError: sessionOf(req) found no session: requireBearer({ optional: true }) let the request in without a token; ' +
       'read req.auth, which may be undefined'
-    assert.equal(await ask(), addressed('TOLLGATE_USAGE', message))
+    assert.equal(await ask(), withHelpLink('TOLLGATE_USAGE', message))
   })
 })

@@ -13,7 +13,7 @@ import { type RedisCluster, startCluster } from '../redis/cluster'
 import { TYPESCRIPT } from '../support/typescript'
 import { insideOf } from '../../lib/throttle/store/store'
 import { until } from '../support/until'
-import { says } from '../support/addressed'
+import { says } from '../support/help-link'
 
 /** Factories as a caller without types has them. */
 type Factory = (to: unknown) => { close(): unknown }

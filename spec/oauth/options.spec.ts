@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { authorizationServer, clientDirectory, hashPassword, userDirectory } from '../../lib/oauth'
-import { says } from '../support/addressed'
+import { says } from '../support/help-link'
 import { CLIENTS, SIGNING_KEY, USERS } from './support'
 
 // Wrong options, and the error for each, are in corpora/wrong-calls.json.

@@ -10,7 +10,7 @@ import { warned } from '../support/heard'
 import { seenProofs } from './seen-proofs'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { assertIs, above, until } from '../support/until'
-import { addressed, parted } from '../support/addressed'
+import { withHelpLink, splitHelpLink } from '../support/help-link'
 import { insideOf } from '../../lib/throttle/store/store'
 
 const PASSWORD = 's3cret-of-the-server'
@@ -90,7 +90,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       t.after(() => throttled.close())
       const { message } = await rejection(throttled.ready())
       assert.match(message, says)
-      assert.ok(message.endsWith(addressed('TOLLGATE_DEGRADED', MEANWHILE[onOutage])), message)
+      assert.ok(message.endsWith(withHelpLink('TOLLGATE_DEGRADED', MEANWHILE[onOutage])), message)
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount(), above(beats + 8))
       assert.equal((await rejection(throttled.ready())).message, message)
@@ -170,7 +170,7 @@ describe('every store over a Redis that cannot be used', () => {
         () => make(`redis://:${WRONG}@localhost/abc`),
         (err: Error) =>
           err instanceof TypeError &&
-          /database, .*; received another path$/.test(parted(err.message).text) &&
+          /database, .*; received another path$/.test(splitHelpLink(err.message).text) &&
           !err.message.includes(WRONG),
       )
     }

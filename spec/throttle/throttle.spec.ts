@@ -5,7 +5,7 @@ import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/budget/subjects'
 import { type Answer, serve } from '../support/serve'
 import { manualClock } from '../../lib/testing'
-import { parted } from '../support/addressed'
+import { splitHelpLink } from '../support/help-link'
 import { opaqueStore } from '../../lib/throttle/store/store'
 import { assertIs, atMost, above } from '../support/until'
 
@@ -298,7 +298,7 @@ describe('throttle() passes to the error handler what a function of the app', ()
       assert.equal((await get('/work/1')).status, 500)
       await new Promise((resolve) => setImmediate(resolve))
       process.off('unhandledRejection', note)
-      assert.match(parted(String(errors[0])).text, message)
+      assert.match(splitHelpLink(String(errors[0])).text, message)
       assert.deepEqual(unhandled, [])
     })
   }

@@ -5,7 +5,7 @@ import type { OptionValues } from '../../http/option-table'
 import { shown } from '../../http/options'
 import { type IssuerDefaults, TOKEN_TABLE, both, claimPolicy } from '../claims/claim-options'
 import { issuerName } from '../claims/claims'
-import { LINES } from '../right-lines'
+import { OPTION_HINTS } from '../options-of-other-packages'
 import { AskedIssuers, type FindIssuer } from './asked-issuers'
 import { type IntrospectionOptions, introspecting } from './introspection'
 import { TrustedIssuers, tokenVerifier } from './jwt-verifier'
@@ -93,7 +93,7 @@ function severalIssuers(values: VerifierValues, given: object, defaults: IssuerD
     throw optionError('issuers must be a list of one issuer or more, or a function')
   const { session, fetch, checkClaims, audience = defaults.audience } = values
   const entryOf = (one: object, name: string): EntryValues => {
-    const read = readOptions(name, one, ENTRY_TABLE, LINES)
+    const read = readOptions(name, one, ENTRY_TABLE, OPTION_HINTS)
     return {
       ...read,
       session: read.session ?? session,

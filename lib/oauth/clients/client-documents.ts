@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Request } from 'express'
 import { FetchProblem } from '../../http/fetch/fetch-json'
 import type { JsonObject } from '../../http/json'
-import type { StrangerClient } from '../directories/client'
+import type { SelfRegisteredClient } from '../directories/client'
 import { isDocumentUrl } from '../directories/document-url'
 import type { IdentityScopes } from '../identity-scopes'
 import { readPublicJwks } from '../keys/public-jwks'
@@ -10,7 +10,7 @@ import { OAuthError } from '../oauth-error'
 import { invalidMetadata, readClientMetadata } from '../parameters/client-metadata'
 import type { RegistrationSettings } from '../server-settings'
 import { AGAIN_MS, type StrangerDocuments } from './stranger-documents'
-import { strangerClient } from './stranger-client'
+import { selfRegisteredClient } from './self-registered-client'
 
 /**
  * Apps whose `client_id` is the URL of their metadata (draft-ietf-oauth-client-id-metadata-document), and the keys of apps
@@ -29,7 +29,7 @@ export class ClientDocuments {
    * @throws {OAuthError} invalid_client with the reason if the document says something wrong, or `accept` refuses the app;
    *   503 or 429 if the document cannot be fetched now
    */
-  async find(clientId: string, req: Request): Promise<StrangerClient | undefined> {
+  async find(clientId: string, req: Request): Promise<SelfRegisteredClient | undefined> {
     if (!isDocumentUrl(clientId)) return undefined
     const usable = async <T>(read: () => T | Promise<T>) => {
       try {
@@ -44,7 +44,7 @@ export class ClientDocuments {
       return usable(() => this.metadataOf(clientId, body))
     })
     // For each request: what `accept` says of one must count for no other.
-    return usable(() => strangerClient(this.registration, this.identity, clientId, metadata, req))
+    return usable(() => selfRegisteredClient(this.registration, this.identity, clientId, metadata, req))
   }
 
   /**

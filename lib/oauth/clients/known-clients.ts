@@ -1,7 +1,7 @@
 import { KeyObject } from 'node:crypto'
 import type { Request } from 'express'
 import { RegisteredClients } from '../records/registered-clients'
-import type { ClientDirectory, GrantName, KnownClient, StrangerClient } from '../directories/client'
+import type { ClientDirectory, GrantName, KnownClient, SelfRegisteredClient } from '../directories/client'
 import type { ClientDocuments } from './client-documents'
 import { findClientRow } from '../directories/rows'
 import { clientPublicKey } from '../keys/signing-algorithm'
@@ -41,9 +41,9 @@ export class KnownClients {
     return (await this.strangers?.documents.keysAt(jwksUri, req, isAgain)) ?? []
   }
 
-  private known({ publicKeys, ...client }: StrangerClient, isStranger: boolean): KnownClient {
+  private known({ publicKeys, ...client }: SelfRegisteredClient, isUnverified: boolean): KnownClient {
     const option = `publicKeys of ${client.clientId}`
     const keys = publicKeys?.map((key) => (key instanceof KeyObject ? key : clientPublicKey(option, key)))
-    return { ...client, ...(keys && { publicKeys: keys }), grants: client.grants ?? this.defaultGrants, isStranger }
+    return { ...client, ...(keys && { publicKeys: keys }), grants: client.grants ?? this.defaultGrants, isUnverified }
   }
 }

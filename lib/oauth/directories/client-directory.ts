@@ -7,7 +7,7 @@ import { type PublicKeyInput, clientPublicKey } from '../keys/signing-algorithm'
 import { warnOnce } from '../../http/warn-once'
 import { hashOf } from '../../http/secret'
 import { looksHashed } from './password'
-import { METADATA_LINES } from '../right-lines'
+import { METADATA_HINTS } from '../options-of-other-servers'
 
 /** An app to register: a {@link Client} with its plain secret or keys. */
 export interface ClientRegistration extends Omit<Client, 'secretHash'> {
@@ -80,7 +80,7 @@ export function clientDirectory(
  * @throws {TypeError} naming the app and the field
  */
 export function registeredClient(registration: ClientRegistration, policy: UriPolicy): Client {
-  optionNames('an app in clientDirectory', registration, FIELDS, METADATA_LINES)
+  optionNames('an app in clientDirectory', registration, FIELDS, METADATA_HINTS)
   const { secret, publicKeys, ...fields } = registration
   const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants = [] } = fields
   const { scopes = [], identityScopes = [], defaultScope = [] } = fields

@@ -97,18 +97,18 @@ export interface ClientDirectory {
   readonly scopes?: readonly string[] | undefined
 }
 
-/** An app as it registered itself. */
-export interface StrangerClient extends Client {
-  /** Where its keys are, for `private_key_jwt`. Fetched as strangers' documents are. */
+/** An app with the metadata that it registered itself, or that its `client_id` leads to. */
+export interface SelfRegisteredClient extends Client {
+  /** Where its keys are, for `private_key_jwt`. Fetched with the limits of a metadata document. */
   readonly jwksUri?: string | undefined
 }
 
-/** An app as the server found it. */
-export interface KnownClient extends StrangerClient {
+/** An app that the server found: in the directory, among those that registered themselves, or at a URL. */
+export interface KnownClient extends SelfRegisteredClient {
   readonly publicKeys?: readonly KeyObject[] | undefined
   readonly grants: readonly GrantName[]
   /** Whether nobody here has checked the app: it registered itself, or its `client_id` is the URL of its metadata. */
-  readonly isStranger: boolean
+  readonly isUnverified: boolean
   /** The host of its metadata document. */
   readonly source?: string
 }
@@ -119,7 +119,7 @@ export function mayUse(client: KnownClient, grant: GrantName): boolean {
 }
 
 /** Whether the app has credentials, and so must authenticate (RFC 6749 §3.2.1). */
-export function isConfidential({ secretHash = [], publicKeys = [], jwksUri }: StrangerClient): boolean {
+export function isConfidential({ secretHash = [], publicKeys = [], jwksUri }: SelfRegisteredClient): boolean {
   return secretHash.length > 0 || publicKeys.length > 0 || jwksUri !== undefined
 }
 

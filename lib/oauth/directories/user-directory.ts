@@ -1,6 +1,6 @@
 import { registrationError } from '../../http/help'
 import { optionNames, optionRange, optionType, shown, shownNames } from '../../http/options'
-import { USER_LINES } from '../right-lines'
+import { USER_HINTS } from '../options-of-other-servers'
 import {
   DEFAULT_COST,
   LEAST_COST,
@@ -85,7 +85,7 @@ export function userDirectory(
 const FIELDS = ['id', 'username', 'password', 'passwordHash', 'claims']
 
 function checkedUser(registration: UserRegistration): User {
-  optionNames('a user in userDirectory', registration, FIELDS, USER_LINES)
+  optionNames('a user in userDirectory', registration, FIELDS, USER_HINTS)
   const { id, username, password, passwordHash, claims } = registration
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(id)) {
     throw registrationError(`id must be 1 to 255 printable ASCII characters without a space; received ${shown(id)}`)

@@ -51,7 +51,7 @@ export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
 export function appsRequest({ issuer }: Uses<'issuer'>, params: Params): AuthorizationRequest | undefined {
   if (params.get(' page') !== PATH) return undefined
   const { host } = knownUrl(issuer)
-  const client = { clientId: issuer + PATH, name: host, grants: [], isStranger: false, approval: 'auto' } as const
+  const client = { clientId: issuer + PATH, name: host, grants: [], isUnverified: false, approval: 'auto' } as const
   return {
     client,
     redirectUri: issuer + PATH,

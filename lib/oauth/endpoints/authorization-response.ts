@@ -104,7 +104,7 @@ export async function redirectError(
 ): Promise<void> {
   const { client, redirectUri, responseMode } = target
   const isHeard = hasDecided && isOnDevice(redirectUri) && redirectUri.startsWith('http:')
-  const isTrusted = !client.isStranger || isHeard || (await isKnown(parts, req, target))
+  const isTrusted = !client.isUnverified || isHeard || (await isKnown(parts, req, target))
   const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
   reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, parts.log)
   const params = { error: err.code, error_description: err.message }
@@ -146,9 +146,9 @@ async function isKnown(
  * The app's name as the pages show it. An app that nobody has checked chose its name, so the host that it comes from, or
  * that gets the code, is shown with it.
  */
-export function appName({ name, isStranger, source }: KnownClient, redirectUri: string): AppName {
+export function appName({ name, isUnverified, source }: KnownClient, redirectUri: string): AppName {
   const host = source ?? hostOf(redirectUri)
-  return !isStranger || name === host ? { name } : { name, host }
+  return !isUnverified || name === host ? { name } : { name, host }
 }
 
 /** Origins and schemes to which the response to a form may lead the browser. Undefined: unknown. */

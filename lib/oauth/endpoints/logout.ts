@@ -117,13 +117,13 @@ export function logoutEndpoint(parts: Parts): Endpoint {
       return doubt(`post_logout_redirect_uri ${shown(uri)} is not one of ${registered}`, ofSession, 'refused')
     }
     const state = params.get('state')
-    const isStranger = client.isStranger && hint === undefined
+    const isUnverified = client.isUnverified && hint === undefined
     const onward = onwardOf(uri, client)
     return {
       ...ofSession,
       uri: state === undefined ? uri : withParams(uri, { state }),
       ...(onward && { onward }),
-      ...(isStranger && { stranger: appName(client, uri) }),
+      ...(isUnverified && { stranger: appName(client, uri) }),
     }
   }
 

@@ -107,8 +107,8 @@ export async function sendToOwnPage(
   notice?: LoginNotice,
 ): Promise<void> {
   const { client, redirectUri, scope, maxAgeSec, prompt } = request
-  const { clientId, name, isStranger, source } = client
-  await limitStrangers(parts.records, req, { ...LIMITS, app: isStranger ? 'strangers' : clientId })
+  const { clientId, name, isUnverified, source } = client
+  await limitStrangers(parts.records, req, { ...LIMITS, app: isUnverified ? 'strangers' : clientId })
   const id = newSecret()
   const told = {
     client: { id: clientId, name, host: source ?? hostOf(redirectUri) },

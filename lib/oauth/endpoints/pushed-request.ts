@@ -56,7 +56,7 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
     const params = await formOf(req)
     refuseLongRequest(params, parts)
     const client = await parts.authentication.authenticate(req, params, '/par')
-    const { clientId, isStranger } = client
+    const { clientId, isUnverified } = client
     if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
     params.refuseRepeated(['client_id', 'redirect_uri'])
     const redirectUri = registeredRedirectUri(params, client)
@@ -65,8 +65,8 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
     if (proof && request.dpopJkt !== undefined && proof.jkt !== request.dpopJkt) {
       throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not the key of the proof (RFC 9449 section 10.1).')
     }
-    if (!isConfidential(client) || isStranger) {
-      await limitStrangers(parts.records, req, { ...LIMITS, app: isStranger ? 'strangers' : clientId })
+    if (!isConfidential(client) || isUnverified) {
+      await limitStrangers(parts.records, req, { ...LIMITS, app: isUnverified ? 'strangers' : clientId })
     }
     await proof?.use(ofApp(client))
     const secret = newSecret()

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { findToken, isToken } from '../../bearer/credentials/credentials'
 import { refuse } from '../../bearer/refusal/refusal'
 import { hashOf, newId, newSecret, sameSecret } from '../../http/secret'
-import { strangerClient } from '../clients/stranger-client'
+import { selfRegisteredClient } from '../clients/self-registered-client'
 import { OAuthError } from '../oauth-error'
 import { type ClientMetadata, invalidMetadata, readClientMetadata } from '../parameters/client-metadata'
 import { jsonOf } from '../parameters/form'
@@ -101,7 +101,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
 
   /** The app as the server knows it. */
   async function clientOf(req: Request, clientId: string, metadata: ClientMetadata, secretHash: string | undefined) {
-    const client = await strangerClient(registration, identity, clientId, metadata, req)
+    const client = await selfRegisteredClient(registration, identity, clientId, metadata, req)
     return secretHash === undefined ? client : { ...client, secretHash }
   }
 
@@ -111,7 +111,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
    */
   function describe({ client, metadata, issuedAtSec }: RegisteredClient, token: string) {
     const { scope, ...others } = metadata
-    const known = { ...client, grants: client.grants ?? [], isStranger: true }
+    const known = { ...client, grants: client.grants ?? [], isUnverified: true }
     const scopes = scope && grantableScope(scope.split(' '), parts, known)
     return {
       client_id: client.clientId,

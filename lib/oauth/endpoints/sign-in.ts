@@ -211,7 +211,7 @@ export function signInFlow(parts: Parts): SignInFlow {
         user: user.username,
         host: hostOf(redirectUri),
         isOnDevice: isOnDevice(redirectUri),
-        isStranger: client.isStranger,
+        isUnverified: client.isUnverified,
         source: client.source,
       }),
     )

@@ -37,7 +37,7 @@ export interface ApprovalPage extends FormPage {
   /** Whether the code goes to a program on the user's device. */
   readonly isOnDevice: boolean
   /** Whether nobody here has checked the app. */
-  readonly isStranger: boolean
+  readonly isUnverified: boolean
   /** The host of its metadata document. */
   readonly source: string | undefined
   readonly scope: readonly string[]
@@ -155,7 +155,7 @@ ${decision(texts, page, texts.termsAccept, texts.termsDecline)}`
     const texts = this.#texts(res, { app: shownApp(app), host: isolated(host), user, source: isolated(source ?? '') })
     const from = source !== undefined && ` ${texts.approvalSource}`
     const main = html`<p>${page.isOnDevice ? texts.approvalWhereDevice : texts.approvalWhere}</p>
-${page.isStranger && paragraph('notice', [texts.approvalUnchecked, from])}<p>${texts.approvalMay}</p>
+${page.isUnverified && paragraph('notice', [texts.approvalUnchecked, from])}<p>${texts.approvalMay}</p>
 ${list(mayDo(texts, page.scope))}${decision(texts, page, texts.approvalAccept, texts.approvalDecline)}`
     this.#sendForm(res, 200, texts, { title: texts.approvalTitle, lead: texts.approvalLead, main }, page)
   }

@@ -20,6 +20,6 @@ export function ofUser(userId: string): Owner {
 
 /** An app of the directory that has proved itself. Anybody can name a public app, and anybody can register one. */
 export function ofApp(client: KnownClient): Owner {
-  if (client.isStranger || !isConfidential(client)) return ofStranger()
+  if (client.isUnverified || !isConfidential(client)) return ofStranger()
   return `app:${hashOf(client.clientId)}` as Owner
 }

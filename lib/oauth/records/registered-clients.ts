@@ -1,5 +1,5 @@
 import { narrowJson } from '../../http/json'
-import type { StrangerClient } from '../directories/client'
+import type { SelfRegisteredClient } from '../directories/client'
 import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import { OAuthError } from '../oauth-error'
 import type { Owner } from './owners'
@@ -7,7 +7,7 @@ import type { Records } from './records'
 
 /** An app that registered itself (RFC 7591). */
 export interface RegisteredClient {
-  readonly client: StrangerClient
+  readonly client: SelfRegisteredClient
   /** The block that registered it. */
   readonly owner: Owner
   /** As registered. */
@@ -106,7 +106,7 @@ function withoutMetadata({
   publicKeys: _keys,
   jwksUri: _address,
   ...own
-}: StrangerClient) {
+}: SelfRegisteredClient) {
   return own
 }
 

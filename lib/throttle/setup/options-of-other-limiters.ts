@@ -1,4 +1,4 @@
-import { type RightLines, same } from '../../http/options'
+import { type Hints, same } from '../../http/options'
 
 /** A request of usual length, in milliseconds: to turn a number of requests into work. */
 const USUAL_MS = 180
@@ -32,7 +32,7 @@ const SUBJECT = 'write subject: (req) => …, where undefined means the default,
 const EXEMPT = "to exempt a path write routes: { '/health': false }; to exempt a request return null from subject"
 
 /** What to write in place of other packages' options, in a window of `routes`, too. */
-export const WINDOW_LINES: RightLines = {
+export const WINDOW_HINTS: Hints = {
   ...same(asWork, 'max', 'limit'), // of a throttle they have another line
   ...same(asWork, 'points', 'requests', 'maxRequests', 'rate', 'burst', 'capacity', 'tokensPerInterval'),
   ...same(inSeconds, 'duration', 'windowSec'),
@@ -44,8 +44,8 @@ export const WINDOW_LINES: RightLines = {
  * express-rate-limit, `keyPrefix` to `execEvenlyMinDelayMs` those of rate-limiter-flexible, `delayAfter` to `maxDelayMs`
  * those of express-slow-down.
  */
-export const RIGHT_LINES: RightLines = {
-  ...WINDOW_LINES,
+export const OPTION_HINTS: Hints = {
+  ...WINDOW_HINTS,
   ...same((value) => `${asWork(value)}; handlers read req.throttle, where they read req.rateLimit`, 'max', 'limit'),
   keyGenerator: SUBJECT,
   skip: EXEMPT,

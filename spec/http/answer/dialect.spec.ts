@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import express, { type Express } from 'express'
 import { type ThrottleOptions, requireBearer, serviceUnavailable, throttle, throttleTest } from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
-import { addressed } from '../../support/addressed'
+import { withHelpLink } from '../../support/help-link'
 import { get, serve } from '../../support/serve'
 
 const dev = devIssuer()
@@ -155,7 +155,7 @@ describe("app.set('tollgate dialect')", () => {
       const { get } = await serve(app)
       const { status, body } = await Promise.race([1, 2, 3].map(() => get('/')))
       const message = "app.get('tollgate dialect') must be 'familysearch' or 'standard'; received 'standart'"
-      assert.deepEqual([status, body], [500, addressed('TOLLGATE_OPTION', message)])
+      assert.deepEqual([status, body], [500, withHelpLink('TOLLGATE_OPTION', message)])
     })
   }
 

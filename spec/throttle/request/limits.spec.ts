@@ -5,7 +5,7 @@ import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { heldApi } from './held-api'
 import { serve } from '../../support/serve'
-import { addressed } from '../../support/addressed'
+import { withHelpLink } from '../../support/help-link'
 
 const LIMITS: Record<string, number> = { suspended: 0, tiny: 0.25, free: 100, enterprise: Infinity, huge: 2 ** 53 }
 const PLAN = {
@@ -103,7 +103,7 @@ async function asking(before: RequestHandler): Promise<string> {
 }
 
 describe('budgetOf()', () => {
-  const message = addressed(
+  const message = withHelpLink(
     'TOLLGATE_USAGE',
     'TypeError: budgetOf(req) found no budget in the request: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',

@@ -1,4 +1,4 @@
-import { type RightLines, same } from '../http/options'
+import { type Hints, same } from '../http/options'
 import { ASYMMETRIC, SYMMETRIC } from './keys/algorithm'
 
 const AGE =
@@ -18,7 +18,7 @@ const KEYS = "leave it out: keys are kept as long as the issuer's Cache-Control 
  * What to write in place of names with two readings, of options of express-oauth2-jwt-bearer, express-jwt, passport-jwt and
  * jwks-rsa, and of common names.
  */
-export const LINES: RightLines = {
+export const OPTION_HINTS: Hints = {
   ...same(AGE, 'maxAgeSec', 'maxAge'),
   maxTokenAge: 'write maxTokenAgeSec: 3600, in seconds',
   ...same('write clockToleranceSec: 5, in seconds', 'clockTolerance', 'leeway'),
@@ -57,6 +57,6 @@ export const LINES: RightLines = {
 }
 
 /** What to write in place of names of RFC 9470, and of other claims, in `requireStepUp()`. */
-export const STEP_UP_LINES: RightLines = {
+export const STEP_UP_HINTS: Hints = {
   ...same("write acr: 'mfa', and in requireBearer() acrFrom: ['amr'], the claim that has it", 'amr', 'mfa'),
 }

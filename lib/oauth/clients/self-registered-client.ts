@@ -5,7 +5,7 @@ import { OAuthError } from '../oauth-error'
 import { type ClientMetadata, defaultScopeOf } from '../parameters/client-metadata'
 import type { RegistrationGrant } from '../server-options'
 import type { RegistrationSettings } from '../server-settings'
-import type { StrangerClient } from '../directories/client'
+import type { SelfRegisteredClient } from '../directories/client'
 import { registeredClient } from '../directories/client-directory'
 
 /** The scopes of an app that registered none: the user's id only. */
@@ -17,13 +17,13 @@ const GRANTED = ['realm', 'scopes', 'audiences', 'onwardOrigins', 'requireDpop']
  *
  * @throws {OAuthError} 403 access_denied if the function refuses it
  */
-export async function strangerClient(
+export async function selfRegisteredClient(
   { accept, uris }: RegistrationSettings,
   identity: IdentityScopes,
   clientId: string,
   metadata: ClientMetadata,
   req: Request,
-): Promise<StrangerClient> {
+): Promise<SelfRegisteredClient> {
   const granted = (await accept(metadata, req)) as unknown
   if (granted === false || granted === undefined || granted === null) {
     throw new OAuthError('access_denied', 'This app may not register itself.', 403)

@@ -6,7 +6,7 @@ const INTO_APP = 'write it into an app: clients: clientDirectory([{ clientId, na
  * What to write in place of other packages' options. `adapter` to `scopes` are those of oidc-provider, `model` is that of
  * oauth2-server; others belong to a directory here.
  */
-export const RIGHT_LINES: Readonly<Record<string, string>> = {
+export const OPTION_HINTS: Readonly<Record<string, string>> = {
   adapter:
     'write store: redisOAuthStore(url), which keeps codes, tokens and sessions, and your database in clients and users',
   jwks: 'write signingKeys: jwks.keys.map((key) => ({ key })); what stands in a PEM file is { key: pem }',
@@ -53,7 +53,7 @@ export const RIGHT_LINES: Readonly<Record<string, string>> = {
 }
 
 /** What to write in place of an app's client metadata (RFC 7591 §2), which configurations of other servers list. */
-export const METADATA_LINES: Readonly<Record<string, string>> = {
+export const METADATA_HINTS: Readonly<Record<string, string>> = {
   ...same('write clientId', 'client_id', 'id'),
   client_secret: 'write secret',
   client_name: 'write name',
@@ -70,7 +70,7 @@ export const METADATA_LINES: Readonly<Record<string, string>> = {
 }
 
 /** What to write in place of a user's properties that are none here. */
-export const USER_LINES: Readonly<Record<string, string>> = {
+export const USER_HINTS: Readonly<Record<string, string>> = {
   ...same('write claims: { name, email }, which apps get by scope', 'name', 'email', 'roles', 'given_name'),
   ...same('write id', 'sub', 'userId'),
 }
