@@ -2,25 +2,27 @@
 import { IncomingMessage } from "node:http";
 import { S as Session } from "./session.js";
 type Dialect = "familysearch" | "standard";
-type McpAuthInfo = import("@modelcontextprotocol/sdk/server/auth/types.js").AuthInfo;
+type McpAuthInfo1 = import("@modelcontextprotocol/sdk/server/auth/types.js").AuthInfo;
+type McpAuthInfo2 = import("@modelcontextprotocol/server").AuthInfo;
 type OwnOfSession = {
     kind?: undefined;
     issuer?: undefined;
     sub?: undefined;
     userId?: undefined;
 };
-type McpSession = McpAuthInfo & OwnOfSession & {
+type FitsSession = OwnOfSession & {
     scope?: any;
     claims?: any;
     signal?: any;
 };
+type McpSession<AuthInfo> = {
+    of: "any";
+} extends {
+    of: AuthInfo;
+} ? never : AuthInfo & FitsSession;
 type SessionProperty = "auth" extends keyof Express.Request ? object : AuthenticatedRequest;
 interface AuthenticatedRequest {
-    auth?: Session | ({
-        of: "any";
-    } extends {
-        of: McpAuthInfo;
-    } ? never : McpSession);
+    auth?: Session | McpSession<McpAuthInfo1> | McpSession<McpAuthInfo2>;
 }
 declare module "express-serve-static-core" {
     interface Request extends SessionProperty {

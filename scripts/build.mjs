@@ -10,7 +10,7 @@ import { dts } from 'rollup-plugin-dts'
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 /** Types that may be missing. */
-const OPTIONAL = '@modelcontextprotocol/sdk/server/auth/types.js'
+const OPTIONAL = ['@modelcontextprotocol/sdk/server/auth/types.js', '@modelcontextprotocol/server']
 if (process.argv.includes('--stale') && builtAt() > changedAt()) process.exit()
 const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const built = (value) => /^\.?\/?dist\/(.+)\.js$/.exec(value)?.[1]
@@ -69,9 +69,12 @@ async function declarations() {
 
 // A type of a package that may be missing is imported below its `@ts-ignore`: an import at the top would be an error.
 function optionalTypes(code) {
-  const name = new RegExp(`import \\* as (\\w+) from '${OPTIONAL}';\n`).exec(code)?.[1]
-  const inline = name ? code.replaceAll(`${name}.`, `import('${OPTIONAL}').`) : code
-  return inline.replace(new RegExp(`import (\\* as \\w+ from )?'${OPTIONAL}';\n`), '')
+  for (const path of OPTIONAL) {
+    const name = new RegExp(`import \\* as (\\w+) from '${path}';\n`).exec(code)?.[1]
+    if (name) code = code.replaceAll(`${name}.`, `import('${path}').`)
+    code = code.replace(new RegExp(`import (\\* as \\w+ from )?'${path}';\n`), '')
+  }
+  return code
 }
 
 function onLog(level, log) {

@@ -150,6 +150,18 @@ ${ours}${routes(`app.post('/mcp', requireBearer(), (req, res) => {
 })`)}`,
 }
 
+/** Beside version 2 of the SDK. */
+const TRANSPORT_2 = 'import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node"'
+const APPS_OF_MCP_2 = Object.fromEntries(
+  Object.entries(APPS_OF_MCP).map(([name, code]) => [
+    `${name} 2`,
+    code
+      .replace(/^import .*bearerAuth\.js'/, "import { requireBearerAuth } from '@modelcontextprotocol/express'")
+      .replace(/^import .*streamableHttp\.js'/m, TRANSPORT_2)
+      .replace('new Streamable', 'new NodeStreamable'),
+  ]),
+)
+
 const types = [`@types/express@${pinned['@types/express']}`, `@types/node@${pinned['@types/node']}`]
 const typescript = `typescript@${pinned.typescript}`
 
@@ -185,6 +197,13 @@ for (const [express, compiler, node, apps, beside] of [
   ['4', '5.4', '20', ['alone', 'express-jwt', 'passport'], others],
   ['5', '6.0', '20', Object.keys(APPS), others],
   ['5', '6.0', '20', Object.keys(APPS_OF_MCP), [mcp]],
+  [
+    '5',
+    '6.0',
+    '20',
+    Object.keys(APPS_OF_MCP_2),
+    ['express', 'node', 'server'].map((each) => `@modelcontextprotocol/${each}@2`),
+  ],
   ['5', '7.0', '26', ['alone'], []],
 ]) {
   const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', `@types/node@${node}`]
@@ -195,7 +214,7 @@ for (const [express, compiler, node, apps, beside] of [
   ])
   for (const app of apps) {
     const file = `${app.replace(/\W+/g, '-')}.ts`
-    write(folder, file, `import express from 'express'\n${APPS[app] ?? APPS_OF_MCP[app]}\n`)
+    write(folder, file, `import express from 'express'\n${{ ...APPS, ...APPS_OF_MCP, ...APPS_OF_MCP_2 }[app]}\n`)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--esModuleInterop', '--types', 'node']
     // What packages declare is checked once: most of the time is that of TypeScript's and Node's own.
     const skip = ['--skipLibCheck', String(app !== 'alone' && app !== 'auth of MCP')]

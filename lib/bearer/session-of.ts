@@ -3,10 +3,13 @@ import { usageError } from '../http/help'
 import { bearerCheckOf } from './request-session'
 import type { Session } from './session/session'
 
-// The type that MCP's SDK gives `req.auth`; `any` where the SDK is not installed.
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment
+// The type that MCP's SDK gives `req.auth`, in its versions 1 and 2; `any` where that version is not installed.
+/* eslint-disable @typescript-eslint/ban-ts-comment */
 /** @ts-ignore */
-type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').AuthInfo
+type McpAuthInfo1 = import('@modelcontextprotocol/sdk/server/auth/types.js').AuthInfo
+/** @ts-ignore */
+type McpAuthInfo2 = import('@modelcontextprotocol/server').AuthInfo
+/* eslint-enable @typescript-eslint/ban-ts-comment */
 
 /**
  * What {@link Session} may also be where MCP's SDK declares `req.auth` of its own: TypeScript accepts the two declarations
@@ -14,7 +17,8 @@ type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').Auth
  */
 type OwnOfSession = { kind?: undefined; issuer?: undefined; sub?: undefined; userId?: undefined }
 // eslint-disable-next-line -- any: what a session always has must not become optional
-type McpSession = McpAuthInfo & OwnOfSession & { scope?: any; claims?: any; signal?: any }
+type FitsSession = OwnOfSession & { scope?: any; claims?: any; signal?: any }
+type McpSession<AuthInfo> = { of: 'any' } extends { of: AuthInfo } ? never : AuthInfo & FitsSession
 
 /**
  * Properties that `express-tollgate` adds to Express's `Request`. If another package or the app declares `auth` on the
@@ -28,8 +32,8 @@ interface AuthenticatedRequest {
    * The session that `requireBearer()` let in. Undefined if none has run, or if `optional: true` let the request in
    * without a token. `sessionOf(req)` returns the same, and throws if there is none.
    */
-  // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- never only without the SDK
-  auth?: Session | ({ of: 'any' } extends { of: McpAuthInfo } ? never : McpSession)
+  // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents, @typescript-eslint/no-duplicate-type-constituents -- never only without the SDK
+  auth?: Session | McpSession<McpAuthInfo1> | McpSession<McpAuthInfo2>
 }
 
 // Not on the global `Express.Request`: two declarations of one property there do not compile. This interface extends
