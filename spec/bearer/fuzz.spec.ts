@@ -71,102 +71,26 @@ const seeds = new Map(
 )
 
 const NUMBERS = [
-  0,
-  -1,
-  1,
-  NOW,
-  NOW - 5,
-  NOW - 6,
-  NOW + 5,
-  NOW + 6,
-  NOW + 0.5,
-  1e15,
-  1e308,
-  -1e308,
-  8.64e12,
-  2 ** 53,
-  2 ** 31,
+  ...[0, -1, 1, NOW, NOW - 5, NOW - 6, NOW + 5, NOW + 6, NOW + 0.5],
+  ...[1e15, 1e308, -1e308, 8.64e12, 2 ** 53, 2 ** 31],
 ]
 const TEXTS = [
-  '',
-  'a',
-  'ada',
-  'api',
-  issuer,
-  `${issuer}/`,
-  'x'.repeat(256),
-  '\u0000',
-  'é',
-  '\ud800',
-  '__proto__',
-  `${NOW}`,
+  ...['', 'a', 'ada', 'api', issuer, `${issuer}/`, 'x'.repeat(256)],
+  ...['\u0000', 'é', '\ud800', '__proto__', `${NOW}`],
 ]
 function value(depth = 0): unknown {
   const kinds = depth < 3 ? 9 : 5
-  switch (below(kinds)) {
-    case 0:
-      return pick(NUMBERS)
-    case 1:
-    case 2:
-      return pick(TEXTS)
-    case 3:
-      return pick([true, false, null])
-    case 4:
-      return undefined
-    case 5:
-    case 6:
-      return Array.from({ length: below(4) }, () => value(depth + 1))
-    default:
-      return { [pick(['a', 'jkt', 'exp', '__proto__', 'constructor'])]: value(depth + 1) }
-  }
+  const kind = below(kinds)
+  if (kind === 0) return pick(NUMBERS)
+  if (kind <= 2) return pick(TEXTS)
+  if (kind === 3) return pick([true, false, null])
+  if (kind === 4) return undefined
+  if (kind <= 6) return Array.from({ length: below(4) }, () => value(depth + 1))
+  return { [pick(['a', 'jkt', 'exp', '__proto__', 'constructor'])]: value(depth + 1) }
 }
-const CLAIMS = [
-  'iss',
-  'aud',
-  'sub',
-  'exp',
-  'nbf',
-  'iat',
-  'jti',
-  'cnf',
-  'client_id',
-  'scope',
-  'at_hash',
-  'nonce',
-  'acr',
-  '__proto__',
-]
-const HEADERS = [
-  'alg',
-  'typ',
-  'kid',
-  'crit',
-  'b64',
-  'jku',
-  'jwk',
-  'x5u',
-  'x5c',
-  'cty',
-  'zip',
-  'enc',
-  'epk',
-  '__proto__',
-]
-const ALGS = [
-  'none',
-  'None',
-  'HS256',
-  'HS384',
-  'RS256',
-  'PS256',
-  'ES256',
-  'ES384',
-  'EdDSA',
-  'Ed25519',
-  'hs256',
-  '',
-  'dir',
-]
+const CLAIMS = 'iss aud sub exp nbf iat jti cnf client_id scope at_hash nonce acr __proto__'.split(' ')
+const HEADERS = 'alg typ kid crit b64 jku jwk x5u x5c cty zip enc epk __proto__'.split(' ')
+const ALGS = ['', ...'none None HS256 HS384 RS256 PS256 ES256 ES384 EdDSA Ed25519 hs256 dir'.split(' ')]
 const TYPS = ['JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', 'dpop+jwt', 'secevent+jwt', '']
 
 /** JSON with a member changed, sometimes in ways that JSON.stringify would never write. */
@@ -178,31 +102,15 @@ function changed(object: object, names: readonly string[]): string {
     Object.defineProperty(copy, name, { value: set, enumerable: true, configurable: true, writable: true })
   }
   const json = JSON.stringify(copy)
-  switch (below(14)) {
-    case 0:
-      return ` ${json}\n`
-    case 1:
-      return `\ufeff${json}`
-    case 2:
-      return json.replace('{', `{${JSON.stringify(pick(names))}:${JSON.stringify(value()) ?? 'null'},`)
-    case 3:
-      return json.replace(/}$/, ',"exp":1e999}')
-    case 4:
-      return json.replace(/"(\w)(\w*)":/, (_, a: string, b: string) => `"\\u00${a.charCodeAt(0).toString(16)}${b}":`)
-    case 5:
-      return pick([
-        'null',
-        '[]',
-        '""',
-        '1',
-        '{',
-        `[${json}]`,
-        '[['.repeat(40),
-        `{"a":${'['.repeat(40)}${']'.repeat(40)}}`,
-      ])
-    default:
-      return json
-  }
+  const odd = [
+    ` ${json}\n`,
+    `\ufeff${json}`,
+    json.replace('{', `{${JSON.stringify(pick(names))}:${JSON.stringify(value()) ?? 'null'},`),
+    json.replace(/}$/, ',"exp":1e999}'),
+    json.replace(/"(\w)(\w*)":/, (_, a: string, b: string) => `"\\u00${a.charCodeAt(0).toString(16)}${b}":`),
+    pick(['null', '[]', '""', '1', '{', `[${json}]`, '[['.repeat(40), `{"a":${'['.repeat(40)}${']'.repeat(40)}}`]),
+  ]
+  return odd[below(14)] ?? json
 }
 
 /** Text changed without being signed anew. */
@@ -210,35 +118,20 @@ function bent(token: string, other: string): string {
   const at = below(token.length)
   const alphabet = 'ABCxyz019-_.+/= \u00e9'
   const parts = token.split('.')
-  switch (below(10)) {
-    case 0:
-    case 1:
-      return token.slice(0, at) + pick([...alphabet]) + token.slice(at + 1)
-    case 2:
-      return token.slice(0, at) + token.slice(at + 1)
-    case 3:
-      return token.slice(0, at) + pick([...alphabet]) + token.slice(at)
-    case 4:
-      return token.slice(0, at)
-    case 5:
-      return token + pick(['.', '=', 'A', '.x', '\n'])
-    case 6: {
-      const theirs = other.split('.')
-      const which = below(3)
-      return parts.map((part, i) => (i === which ? theirs[i] : part)).join('.')
-    }
-    case 7: // the last letter of a part holds bits that are not used
-      return parts.map((part, i) => (i === below(3) ? part.slice(0, -1) + pick([...'ABCDEFGHghQw']) : part)).join('.')
-    case 8:
-      return pick([
-        parts.slice(0, 2).join('.') + '.',
-        parts.reverse().join('.'),
-        `${parts[0]}..${parts[2]}`,
-        token.toUpperCase(),
-      ])
-    default:
-      return token
-  }
+  const [which, theirs] = [below(3), other.split('.')]
+  const forms = [
+    token.slice(0, at) + pick([...alphabet]) + token.slice(at + 1),
+    token.slice(0, at) + pick([...alphabet]) + token.slice(at + 1),
+    token.slice(0, at) + token.slice(at + 1),
+    token.slice(0, at) + pick([...alphabet]) + token.slice(at),
+    token.slice(0, at),
+    token + pick(['.', '=', 'A', '.x', '\n']),
+    parts.map((part, i) => (i === which ? theirs[i] : part)).join('.'),
+    // The last letter of a part holds bits that are not used.
+    parts.map((part, i) => (i === which ? part.slice(0, -1) + pick([...'ABCDEFGHghQw']) : part)).join('.'),
+    pick([`${parts[0]}.${parts[1]}.`, parts.toReversed().join('.'), `${parts[0]}..${parts[2]}`, token.toUpperCase()]),
+  ]
+  return forms[below(10)] ?? token
 }
 
 /** Why ours may refuse what jose accepts: the check is one that jose leaves to its caller, or one more. */

@@ -112,21 +112,6 @@ describe('requireBearer() against the HTTP corpus, over a raw socket', async () 
     assert.equal(heads.size, 1)
   })
 
-  it('takes less than 20 ms for any of them, at the quickest of five: what a busy machine adds is not its cost', async () => {
-    for (const one of cases.filter(({ request_gen }) => !request_gen)) {
-      const times: number[] = []
-      while (times.length < 5 && !(Math.min(...times) < 20)) {
-        const before = process.cpuUsage()
-        const time = /^X-PROCESSING-TIME: (\d+)$/m.exec((await send(one)).head)?.[1]
-        if (time === undefined) break // Node itself refused it
-        // It costs no more than it took, and no more than the whole process worked: whichever is less.
-        const { user, system } = process.cpuUsage(before)
-        times.push(Math.min(Number(time), (user + system) / 1_000))
-      }
-      assert.ok(times.length === 0 || Math.min(...times) < 20, `${one.id}: ${times.join(', ')} ms`)
-    }
-  })
-
   it('makes no connection to anywhere, whatever a token names', () => {
     assertIs(sent, above(cases.length))
     assert.equal(connections, sent)

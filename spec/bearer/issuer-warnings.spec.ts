@@ -114,18 +114,6 @@ describe('requireBearer() tells the operator', () => {
     await assert.rejects(bearer.ready(), /\/keys could not be fetched \(no error was given\): check/)
   })
 
-  it('of an issuer that shows no key', async () => {
-    const flushed = listening()
-    const { state, issuer, token } = await serveIssuer(a)
-    state.keys = []
-    const { ask } = await api({ issuer })
-    assert.equal((await ask(token())).status, 503)
-    assert.deepEqual(await flushed(), [
-      `the keys of the issuer '${issuer}' cannot be loaded: its JWK Set has no key. Requests get 503 meanwhile: ` +
-        'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret',
-    ])
-  })
-
   it('of metadata that name another issuer, and which', async () => {
     const flushed = listening()
     const { state, issuer, token } = await serveIssuer(a)

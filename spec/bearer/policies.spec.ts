@@ -39,51 +39,28 @@ describe('requireBearer({ scope })', () => {
   })
 })
 
-describe('requireBearer({ acr }) (RFC 9470)', () => {
+describe('requireBearer({ acr }) and requireStepUp({ acr }) (RFC 9470 §3)', () => {
   it('asks for a login of the class named, also where the token is known', async () => {
     const one = await asking({ acr: 'mfa' })
-    const any = await asking({ acr: ['mfa', 'hwk'], scope: 'a' })
     const known = { claims: { acr: 'mfa', jti: '1' } }
     assert.deepEqual([(await one(known)).status, (await one(known)).status], [200, 200])
-    assert.equal((await any({ scope: 'a', claims: { acr: 'hwk' } })).status, 200)
-    for (const acr of [undefined, 'pwd', ['mfa'], '', 1, 'mfa hwk']) {
-      const answer = await any({ scope: 'a', claims: { acr } })
-      assert.equal(answer.status, 401, String(acr))
-      assert.match(
-        answer.headers.get('www-authenticate') ?? '',
-        /error="insufficient_user_authentication".*acr_values="mfa hwk"$/,
-      )
+    for (const any of [
+      await asking({ acr: ['mfa', 'hwk'], scope: 'a' }),
+      await asking({ scope: 'a' }, requireStepUp({ acr: ['mfa', 'hwk'] })),
+    ]) {
+      assert.equal((await any({ scope: 'a', claims: { acr: 'hwk' } })).status, 200)
+      for (const acr of [undefined, 'pwd', ['mfa'], '', 1, 'mfa hwk']) {
+        const answer = await any({ scope: 'a', claims: { acr } })
+        const challenge = /^Bearer error="insufficient_user_authentication", error_.*"[^"]+", .*acr_values="mfa hwk"$/
+        assert.equal(answer.status, 401, String(acr))
+        assert.match(answer.headers.get('www-authenticate') ?? '', challenge)
+      }
+      assert.equal((await any({ claims: { acr: 'pwd' } })).status, 403, 'a scope that is missing comes first')
     }
-    assert.equal((await any({ claims: { acr: 'pwd' } })).status, 403, 'a scope that is missing comes first')
   })
 })
 
-describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
-  it('refuses with 401 where checkClaims is not true, or throws', async () => {
-    const ask = await asking({
-      checkClaims(claims) {
-        if (claims.tenant === 'bomb') throw new Error('boom')
-        return claims.tenant === 'acme' || (claims.tenant as boolean)
-      },
-    })
-    const statuses = []
-    for (const tenant of ['acme', 'other', undefined, 'bomb', 1])
-      statuses.push((await ask({ claims: { tenant } })).status)
-    assert.deepEqual(statuses, [200, 401, 401, 401, 401])
-  })
-
-  it('refuses with 401 where a required claim is not there', async () => {
-    const ask = await asking({ requiredClaims: ['tenant', 'jti'] })
-    assert.equal((await ask({ claims: { tenant: 'a' } })).status, 200)
-    assert.equal((await ask({ claims: { tenant: null } })).status, 401)
-    assert.equal((await ask({ claims: { tenant: 'a', jti: undefined } })).status, 401)
-    const inherited = await asking({ requiredClaims: ['toString'] })
-    assert.deepEqual(
-      [(await inherited({})).status, (await inherited({ claims: { toString: 'x' } })).status],
-      [401, 200],
-    )
-  })
-
+describe('requireBearer({ typ })', () => {
   it('takes access tokens only, with typ', async () => {
     const { default: jsonwebtoken } = await import('jsonwebtoken')
     const secret = 's'.repeat(32)
@@ -138,16 +115,9 @@ describe('requireBearer({ optional: true })', () => {
     assert.equal((await ask('Bearer')).status, 400)
     assert.equal((await ask({ expiresInSec: -60 })).status, 401)
     assert.equal((await ask({ kind: 'unauthenticated' })).status, 403)
-  })
-
-  it('refuses a bad token by every method', async () => {
     const { url } = await serve(express().use(requireBearer({ ...dev.options, optional: true }), ok))
-    for (const method of ['OPTIONS', 'GET', 'HEAD', 'POST']) {
-      for (const token of ['bad', dev.attack('expired')]) {
-        const headers = { authorization: `Bearer ${token}` }
-        assert.equal((await fetch(url, { method, headers })).status, 401, method)
-      }
-    }
+    for (const method of ['OPTIONS', 'HEAD', 'POST'])
+      assert.equal((await fetch(url, { method, headers: { authorization: 'Bearer bad' } })).status, 401, method)
   })
 
   it('leaves nobody else’s req.auth standing', async () => {
@@ -202,15 +172,6 @@ describe('requireStepUp() (RFC 9470)', () => {
   it('says so where no requireBearer() stands before it', async () => {
     const { url } = await serve(express().use(requireStepUp({ maxAgeSec: 1 }), ok, shown))
     assert.match(await (await fetch(url)).text(), /must stand after requireBearer\(\)/)
-  })
-
-  it('reads maxAgeSec as the age of the login, however new the token is', async () => {
-    const old = { claims: { exp: at + 60, iat: at, auth_time: at - 86_400, acr: 'mfa' } }
-    const ask = await asking({ clock }, requireStepUp({ acr: 'mfa', maxAgeSec: 300 }))
-    const answer = await ask(old)
-    assert.equal(answer.status, 401)
-    assert.match(answer.headers.get('www-authenticate') ?? '', /, acr_values="mfa", max_age="300"$/)
-    assert.equal((await (await asking({ clock, maxTokenAgeSec: 300 }))(old)).status, 200)
   })
 
   it('asks for a token where there is none', async () => {

@@ -60,11 +60,6 @@ describe('redisProofs() over two processes', async () => {
     }
   })
 
-  it('takes a nonce from either', async () => {
-    const given = (await ask(here, await proof())).headers.get('dpop-nonce')
-    assert.equal((await ask(there, await proof({ nonce: given }))).status, 200)
-  })
-
   it('keeps one key a proof, a hash, for little longer than the proof could be used', async () => {
     const client = new Redis(redis.port)
     await client.flushall()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, hash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { after, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import express from 'express'
@@ -21,9 +21,10 @@ const bound = dev.token('ada', { claims: { cnf: { jkt } } })
 
 type Dpop = Omit<DpopOptions, 'proofs'> & { readonly proofs?: { note(...args: unknown[]): unknown } | undefined }
 
-async function api(dpop: DpopOptions | Dpop | boolean = true) {
+async function api(dpop: DpopOptions | Dpop | boolean = true, trust = false) {
   const options = { ...dev.options, clock, dpop } as unknown as BearerOptions
-  const app = express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub))
+  const app = express().set('trust proxy', trust)
+  app.use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub))
   const { url, raw } = await serve(app)
   const uri = `${url}/tree`
   const proof = async (claims: object = {}, header: object = {}, key = privateKey) => {
@@ -58,46 +59,42 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await ask(await proof(), bound, 'dpop')).status, 200)
   })
 
-  it('compares htu with origin and the path that a proxy has stripped', async () => {
-    const base = 'https://api.test/svc1'
-    for (const origin of [base, [base, 'https://other.test']]) {
-      const app = express().set('trust proxy', true)
-      app.use(requireBearer({ ...dev.options, clock, dpop: { origin } }), (_req, res) => void res.end())
-      const { raw } = await serve(app)
-      const { proof } = await api()
-      const ask = async (htu: string) => {
-        const fields = `Host: api.test\r\nX-Forwarded-Proto: https\r\nConnection: close\r\nAuthorization: DPoP ${bound}`
-        const answer = await raw(`GET /things?x=1 HTTP/1.1\r\n${fields}\r\nDPoP: ${await proof({ htu })}\r\n\r\n`)
-        return Number(answer.slice(9, 12))
-      }
-      assert.equal(await ask(`${base}/things`), 200)
-      for (const htu of ['https://api.test/things', `${base}/other`, 'https://other.test/svc1/things']) {
-        assert.equal(await ask(htu), 401, htu)
-      }
-    }
-  })
-
-  it('compares htu whatever the case and the needlessness of percent-encoding (RFC 3986 §6.2.2)', async () => {
-    const { url, proof } = await api({ origin: 'https://api.test' })
-    const ask = async (path: string, htu: string) => {
-      const headers = { authorization: `DPoP ${bound}`, dpop: await proof({ htu }) }
-      return (await fetch(url + path, { headers })).status
-    }
-    for (const [path, htu] of [
-      ['/a%7eb', 'https://api.test/a~b'],
-      ['/a~b', 'https://api.test/a%7Eb'],
-      ['/caf%c3%a9', 'https://api.test/caf%C3%A9'],
-      ['/%74ree', 'HTTPS://API.test:443/tree'],
+  it('compares htu with the address that the client asked for, behind a proxy too (RFC 3986 §6.2.2)', async () => {
+    const proxied = (host: string) => `Host: inside.test\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ${host}`
+    const base = 'https://api.test/svc1' // whose path a proxy has stripped
+    const several = ['https://api.test', 'https://api.test:8443', 'https://inside.test', 'http://api.test']
+    for (const [origin, trust, host, path, htu, status] of [
+      [base, true, proxied('api.test'), '/things?x=1', `${base}/things`, 200],
+      [[base, 'https://other.test'], true, proxied('api.test'), '/things?x=1', `${base}/things`, 200],
+      [[base, 'https://other.test'], true, proxied('api.test'), '/things', 'https://other.test/svc1/things', 401],
+      [base, true, proxied('api.test'), '/things', 'https://api.test/things', 401],
+      [base, true, proxied('api.test'), '/things', `${base}/other`, 401],
+      [several, true, proxied('api.test:8443, inner.test'), '/tree', 'https://api.test:8443/tree', 200],
+      [several, true, proxied('API.test:443'), '/tree', 'https://api.test/tree', 200],
+      [several, true, proxied(''), '/tree', 'https://inside.test/tree', 200],
+      [several, true, proxied('evil.test'), '/tree', 'https://evil.test/tree', 401],
+      [several, false, proxied('api.test'), '/tree', 'http://api.test/tree', 401],
+      [several, false, 'Host: API.test', '/tree', 'http://api.test/tree', 200],
+      [several, false, 'Host: api.test', '/tree', 'https://api.test:8443/tree', 401],
+      [several, false, 'Host: api.test', '/tree', 'http://api.test:8443/tree', 401],
+      [several, false, 'Host: evil.test', '/tree', 'http://api.test/tree', 401],
+      ['https://api.test', false, 'Host: x', '/a%7eb', 'https://api.test/a~b', 200],
+      ['https://api.test', false, 'Host: x', '/a~b', 'https://api.test/a%7Eb', 200],
+      ['https://api.test', false, 'Host: x', '/caf%c3%a9', 'https://api.test/caf%C3%A9', 200],
+      ['https://api.test', false, 'Host: x', '/%74ree', 'HTTPS://API.test:443/tree', 200],
+      ['https://api.test', false, 'Host: x', '/a%2fb', 'https://api.test/a/b', 401],
+      ['https://api.test', false, 'Host: x', '/a%252Fb', 'https://api.test/a%2Fb', 401],
+      ['https://api.test', false, 'Host: x', '/tree', 'https://api.test/Tree', 401],
+      ['https://api.test', false, 'Host: x', '/a%7eb', 'https://api.test/a%257Eb', 401],
+      ...['/x/../tree', '/x/%2e%2e/tree', '/x/%2E%2E/tree', '/./tree'].map(
+        (dotted) => [undefined, false, 'Host: api.test', dotted, 'http://api.test/tree', 401] as const,
+      ),
+      [undefined, false, 'Host: api.test', '/tree', 'http://api.test/tree', 200],
     ] as const) {
-      assert.equal(await ask(path, htu), 200, htu)
-    }
-    for (const [path, htu] of [
-      ['/a%2fb', 'https://api.test/a/b'],
-      ['/a%252Fb', 'https://api.test/a%2Fb'],
-      ['/tree', 'https://api.test/Tree'],
-      ['/a%7eb', 'https://api.test/a%257Eb'],
-    ] as const) {
-      assert.equal(await ask(path, htu), 401, htu)
+      const { raw, proof } = await api({ ...(origin && { origin }) }, trust)
+      const fields = `${host}\r\nConnection: close\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
+      const answer = await raw(`GET ${path} HTTP/1.1\r\n${fields}\r\n\r\n`)
+      assert.equal(answer.split(' ', 2)[1], String(status), `${host} ${path} ${htu}`)
     }
   })
 
@@ -301,26 +298,17 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       clock.setDate(NOW * 1_000)
     })
 
-    it('remembers a used proof as long as it accepts the nonce (§11.1)', async () => {
+    it('goes by the nonce whatever the client’s clock says, and remembers the proof as long (§4.3, §11.1)', async () => {
       const { ask, proof } = await api({ nonceSecret })
-      for (const iat of [NOW, NOW - 86_400]) {
-        const nonce = (await ask(await proof())).headers.get('dpop-nonce')
+      for (const iat of [NOW, NOW - 86_400, NOW + 86_400, 0]) {
+        const asked = await ask(await proof({ iat }))
+        assert.match(asked.headers.get('www-authenticate') ?? '', challenge)
+        const nonce = asked.headers.get('dpop-nonce')
         const [used, unused] = [await proof({ iat, nonce }), await proof({ iat, nonce })]
         assert.equal((await ask(used)).status, 200)
         clock.advance(119_000)
-        assert.deepEqual([(await ask(used)).status, (await ask(unused)).status], [401, 200])
+        assert.deepEqual([(await ask(used)).status, (await ask(unused)).status], [401, 200], String(iat))
         clock.setDate(NOW * 1_000)
-      }
-    })
-
-    it('takes a proof with the nonce of now whatever the client’s clock says, and once (§4.3, check 11)', async () => {
-      const { ask, proof } = await api({ nonceSecret })
-      for (const iat of [NOW - 86_400, NOW + 86_400, 0]) {
-        const asked = await ask(await proof({ iat }))
-        const nonce = asked.headers.get('dpop-nonce')
-        assert.match(asked.headers.get('www-authenticate') ?? '', challenge)
-        const made = await proof({ iat, nonce })
-        assert.deepEqual([(await ask(made)).status, (await ask(made)).status], [200, 401], String(iat))
       }
       const nonce = (await ask(await proof())).headers.get('dpop-nonce')
       assert.equal((await ask(await proof({ iat: 'now', nonce }))).status, 401)
@@ -352,30 +340,23 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
   })
 
   describe('with proofs remembered elsewhere', () => {
-    it('answers 503 if used proofs cannot be read, synchronously or not', async () => {
-      for (const note of [
-        () => Promise.reject(new Error('down')),
-        () => {
-          throw new Error('down')
-        },
-      ]) {
-        const { ask, proof } = await api({ proofs: { note } })
-        const answer = await ask(await proof())
-        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
-      }
-    })
-
-    it('lets in by the answer ’new’ alone, also of another library’s promise', async () => {
+    it('lets in by the answer ’new’ alone, also of another library’s promise, and answers 503 without one', async () => {
       const soon = (answer: string) => () => ({ then: (done: (answer: string) => void) => done(answer) })
+      const throws = () => {
+        throw new Error('down')
+      }
       for (const [note, status] of [
         [soon('new'), 200],
         [soon('replay'), 401],
         [() => undefined, 503],
         [() => 'OK', 503],
         [() => Promise.resolve(true), 503],
+        [() => Promise.reject(new Error('down')), 503],
+        [throws, 503],
       ] as const) {
         const { ask, proof } = await api({ proofs: { note } })
-        assert.equal((await ask(await proof())).status, status)
+        const answer = await ask(await proof())
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, status === 503 ? '1' : null])
       }
     })
 
@@ -391,82 +372,25 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     })
   })
 
-  it('takes no proof for /tree where Express is asked for /x/../tree', async () => {
-    const { raw, proof, uri } = await api()
-    for (const [path, status] of [
-      ['/tree', 200],
-      ['/x/../tree', 401],
-      ['/x/%2e%2e/tree', 401],
-      ['/x/%2E%2E/tree', 401],
-      ['/./tree', 401],
-    ] as const) {
-      const fields = `Host: ${new URL(uri).host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof()}`
-      const answer = await raw(`GET ${path} HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
-      assert.equal(answer.split(' ', 2)[1], String(status), path)
-    }
-  })
-
-  it('with a list of origins, takes proofs for the one that the request is for, and for none beside them', async () => {
-    const { raw, proof } = await api({ origin: ['http://api.test', 'http://api.example.org:8080'] })
-    for (const [host, htu, status] of [
-      ['api.test', 'http://api.test/tree', 200],
-      ['API.test', 'http://api.test/tree', 200],
-      ['api.example.org:8080', 'http://api.example.org:8080/tree', 200],
-      ['api.test', 'http://api.example.org:8080/tree', 401],
-      ['api.test', 'http://api.test:8080/tree', 401],
-      ['api.test', 'https://api.test/tree', 401],
-      ['evil.test', 'http://evil.test/tree', 401],
-      ['evil.test', 'http://api.test/tree', 401],
-    ] as const) {
-      const fields = `Host: ${host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
-      const answer = await raw(`GET /tree HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
-      assert.equal(answer.split(' ', 2)[1], String(status), `${host}, ${htu}`)
-    }
-  })
-
-  it('goes by X-Forwarded-Host behind a trusted proxy, as req.host does', async () => {
-    const { proof } = await api()
-    for (const [trust, forwarded, htu, status] of [
-      [true, 'api.test', 'https://api.test/tree', 200],
-      [true, 'api.test:8443, inner.test', 'https://api.test:8443/tree', 200],
-      [true, 'API.test:443', 'https://api.test/tree', 200],
-      [true, '', 'https://inside.test/tree', 200],
-      [true, 'evil.test', 'https://evil.test/tree', 401],
-      [false, 'api.test', 'http://api.test/tree', 401],
-    ] as const) {
-      const origin = ['https://api.test', 'https://api.test:8443', 'https://inside.test', 'http://api.test']
-      const app = express().set('trust proxy', trust)
-      app.use(requireBearer({ ...dev.options, clock, dpop: { origin } }), (_req, res) => void res.end())
-      const { raw } = await serve(app)
-      const proxied = `Host: inside.test\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ${forwarded}`
-      const fields = `${proxied}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
-      const answer = await raw(`GET /tree HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
-      assert.equal(answer.split(' ', 2)[1], String(status), `${trust} ${forwarded}`)
-    }
-  })
-
   it('refuses every proof if the request has no host', async () => {
-    const { proof } = await api()
-    const { raw } = await serve(express().use(requireBearer({ ...dev.options, clock, dpop: true })))
+    const { raw, proof } = await api()
     for (const htu of ['http:///tree', '/tree']) {
       const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
       assert.match(await raw(`GET /tree HTTP/1.0\r\n${fields}\r\n\r\n`), /^HTTP\/1\.1 401 /)
     }
   })
 
-  it('ignores another scheme that has DPoP in its credentials', async () => {
-    const { ask, proof } = await api()
-    assert.equal(
-      (await ask(await proof(), bound, 'Digest dpop')).headers.get('www-authenticate')?.slice(0, 7),
-      'Bearer,',
-    )
-  })
-
-  it('ignores the scheme DPoP without the option', async () => {
-    const { ask, proof } = await api(false)
-    const answer = await ask(await proof())
-    assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'])
-    assert.equal((await ask(undefined, bound, 'Bearer')).status, 401)
+  it('ignores another scheme that has DPoP in its credentials, and the scheme DPoP without the option', async () => {
+    for (const [dpop, scheme, challenge] of [
+      [true, 'Digest dpop', /^Bearer, DPoP /],
+      [false, 'DPoP', /^Bearer$/],
+      [false, 'Bearer', /^Bearer error="invalid_token"/],
+    ] as const) {
+      const { ask, proof } = await api(dpop)
+      const answer = await ask(await proof(), bound, scheme)
+      assert.equal(answer.status, 401)
+      assert.match(answer.headers.get('www-authenticate') ?? '', challenge)
+    }
   })
 })
 
@@ -475,14 +399,5 @@ describe('thumbprint() (RFC 7638)', () => {
     const keys = [publicKey, generateKeys('rsa').publicKey, generateKeys('ed25519').publicKey]
     for (const key of keys)
       assert.equal(thumbprint(key), await calculateJwkThumbprint(key.export({ format: 'jwk' }) as JWK))
-  })
-
-  it('equals the example of RFC 7638 §3.1', () => {
-    const n =
-      '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhM' +
-      'stn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL' +
-      '5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw'
-    const key = createPublicKey({ key: { kty: 'RSA', e: 'AQAB', n }, format: 'jwk' })
-    assert.equal(thumbprint(key), 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs')
   })
 })

@@ -102,20 +102,15 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     for (const [claims, status] of [
       [{ iss: issuer, aud: [audience], exp: now + 1 }, 200],
       [{ iss: 'https://other.test' }, 401],
-      [{ aud: 'other' }, 401],
       [{ aud: undefined }, 401],
       [{ sub: 'crawler', client_id: 'crawler' }, 200],
-      [{ sub: undefined, client_id: 'crawler' }, 401],
-      [{ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }, 401],
       [{ sub: undefined, client_id: 'crawler', username: 'ada' }, 401],
+      [{ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }, 401],
       [{ exp: now - 10 }, 401],
       [{ exp: 'never' }, 401],
       [{ nbf: now + 60 }, 401],
-      [{ sub: '' }, 401],
       [{ cnf: { jkt: 'x' } }, 401],
-      [{ at_hash: 'x' }, 401],
       [{ token_use: 'refresh_token' }, 401],
-      [{ client_id: 7 }, 401],
       [{ session_kind: 'unauthenticated', sub: 'tree' }, 403],
     ] as const) {
       const { state, ask } = await opaque()
@@ -147,18 +142,16 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     assert.equal(asked.length, 4)
   })
 
-  it('is ready at once, with no keys to show or fetch', async () => {
-    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
-    for (const options of [
-      { issuer, audience, introspection },
-      { issuer, audience, verify: () => null },
-    ]) {
-      const bearer = requireBearer(options)
-      for (const done of [bearer.ready(), bearer.reload()]) {
-        assert.ok(done instanceof Promise)
-        await done
-      }
-      assert.deepEqual(bearer.keys(), [])
+  it('is ready at once, as with verify or a key given: nothing is fetched', async () => {
+    const { kid, jwk } = keyPair('a')
+    for (const [source, keys] of [
+      [{ introspection: { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' } }, []],
+      [{ verify: () => null }, []],
+      [{ key: jwk as never }, [{ issuer, kid, algorithms: ['ES256'] }]],
+    ] as const) {
+      const bearer = requireBearer({ issuer, audience, ...source })
+      for (const done of [bearer.ready(), bearer.reload()]) await done
+      assert.deepEqual(bearer.keys(), keys)
     }
   })
 
@@ -406,12 +399,6 @@ describe('requireBearer({ verify })', () => {
     delete process.env.ISSUER_BASE_URL
     delete process.env.AUDIENCE
     assert.equal((await (await asked)('t')).status, 200)
-  })
-
-  it('checks them as any claims', async () => {
-    for (const claims of [{ sub: 'ada', iss: 'x' }, { sub: 7 }, {}, { sub: 'ada', exp: 1 }]) {
-      assert.equal((await (await asking(() => claims))('t')).status, 401, JSON.stringify(claims))
-    }
   })
 
   it('takes claims without aud only where the options say that the function checks whom the token is for', async () => {

@@ -112,15 +112,8 @@ describe('requireBearer() and members of a JWK that are null or empty', () => {
 })
 
 describe('requireBearer() and keys that are left out', () => {
-  const n = 'x'.repeat(171)
   const unusable: readonly [object | string | null, string][] = [
     [jwkOf(rsa, { use: 'enc' }), "the key 'k' is left out: its use is not sig"],
-    [jwkOf(rsa, { key_ops: ['sign'] }), "the key 'k' is left out: its key_ops do not include verify"],
-    [jwkOf(rsa, { alg: 'RSA-OAEP' }), "the key 'k' is left out: its alg is not among RS256"],
-    [jwkOf(rsa, { kty: 'XX' }), "the key 'k' is left out: node:crypto does not take it as a JWK of kty XX"],
-    [jwkOf(rsa, { d: 'AAAA' }), "the key 'k' is left out: it is a private key"],
-    [{ kty: 'oct', k: 'AAAA', kid: 'k' }, "the key 'k' is left out: it is a shared secret"],
-    [jwkOf(rsa, { n }), "the key 'k' is left out: an RSA key must have 2048"],
     ['no key', 'a key without kid is left out: it is no JWK'],
     [null, 'a key without kid is left out: it is no JWK'],
   ]

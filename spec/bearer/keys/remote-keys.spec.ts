@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { requireBearer } from '../../../lib'
 import type { Refusal } from '../../../lib/bearer/refusal/refusal'
 import { manualClock } from '../../../lib/testing/index'
 import { serveIssuer } from '../../support/issuer'
@@ -71,16 +70,6 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token(b))).status, 200)
     state.down = false
     await bearer.reload() // asks again at once, whatever was decided after the failure
-  })
-
-  it('keys() lists keys given as options, and reload() fetches nothing', async () => {
-    const given = requireBearer({ issuer: 'https://as.test', audience: 'api', key: a.jwk })
-    await given.ready()
-    await given.reload()
-    assert.deepEqual(given.keys(), [{ issuer: 'https://as.test', kid: 'a', algorithms: ['ES256'] }])
-    const opaque = requireBearer({ issuer: 'https://as.test', audience: 'api', verify: () => null })
-    await opaque.reload()
-    assert.deepEqual(opaque.keys(), [])
   })
 
   it('uses the last good keys for lastGoodSec', async () => {
@@ -232,22 +221,6 @@ describe('remoteKeys()', () => {
     assert.ok(!(ask('a') instanceof Promise))
     clock.advance(5_000)
     assert.equal(await find('a'), 'a')
-  })
-
-  it('ready() fetches if the set’s lifetime has ended', async () => {
-    const { state, keys, clock } = await source()
-    clock.advance(1_000_000)
-    for (const [afterMs, fetches] of [
-      [0, 1],
-      [600_000, 1],
-      [1, 2],
-      [600_000, 2],
-      [1, 3],
-    ] as const) {
-      clock.advance(afterMs)
-      await keys.ready()
-      assert.equal(state.fetches.length, fetches)
-    }
   })
 
   it('refuses a key of another algorithm once the set was fetched again, and one that is not accepted at once', async () => {
