@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { compile, examplesOf, runExample, runTogether } from './docs/doc-examples'
+import { compile, compileAsInit, examplesOf, runExample, runTogether } from './docs/doc-examples'
 import { pages } from './support/markdown'
 import { type Server, startRedis } from './support/redis'
 import { assertIs, atLeast } from './support/until'
@@ -43,6 +43,11 @@ describe('examples of README and docs', { concurrency: 2 }, () => {
   it('compile', () => {
     assertIs(examples.length, atLeast(10), `${examples.length} examples`)
     assert.deepEqual(said, [])
+  })
+
+  it('compile with TypeScript 7, as tsc --init sets it up, beside the types of browsers', () => {
+    const sources = examples.map(({ source }) => source).filter((source) => source.endsWith('ts'))
+    assert.deepEqual(compileAsInit(root, home, sources), [])
   })
 
   for (const { title, source, prints, tests } of examples.filter(({ alone }) => alone)) {

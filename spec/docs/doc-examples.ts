@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
@@ -97,6 +98,26 @@ export function compile(root: string, home: string, sources: readonly string[], 
   cpSync(join(root, 'package.json'), join(home, 'out/package.json'))
   symlinkSync('lib', join(home, 'out/dist'))
   return said
+}
+
+/** Compiles ES modules with TypeScript 7 in a project of `tsc --init`. Returns what the compiler says against them. */
+export function compileAsInit(root: string, home: string, sources: readonly string[]): string[] {
+  const project = join(home, 'init')
+  const tsc = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'node_modules/typescript-7/bin/tsc'), ...args], { cwd: project })
+  mkdirSync(project)
+  assert.equal(tsc('--init').status, 0)
+  writeFileSync(join(home, 'package.json'), '{ "type": "module" }')
+  cpSync(join(root, 'dist'), join(project, 'dist'), { recursive: true }) // beside the types of Express that samples see
+  const paths = { 'express-tollgate': ['./dist/index.d.ts'], 'express-tollgate/*': ['./dist/*/index.d.ts'] }
+  // Files of this one folder: those of Nest are no ES modules, and a peer's types of `req` stand apart.
+  const files = sources.filter((source) => !/nestjs|before\.ts$/.test(source))
+  const compilerOptions = { noEmit: true, types: ['node'], paths }
+  writeFileSync(
+    join(project, 'tsconfig.samples.json'),
+    JSON.stringify({ extends: './tsconfig.json', compilerOptions, files }),
+  )
+  return tsc('-p', 'tsconfig.samples.json').stdout.toString().split('\n').filter(Boolean)
 }
 
 function textOf(d: ts.Diagnostic, home: string): string {
