@@ -217,7 +217,7 @@ for (const [express, compiler, node, apps, beside] of [
     write(folder, file, `import express from 'express'\n${{ ...APPS, ...APPS_OF_MCP, ...APPS_OF_MCP_2 }[app]}\n`)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--esModuleInterop', '--types', 'node']
     // What packages declare is checked once: most of the time is that of TypeScript's and Node's own.
-    const skip = ['--skipLibCheck', String(app !== 'alone' && app !== 'auth of MCP')]
+    const skip = ['--skipLibCheck', String(app !== 'alone' && !app.startsWith('auth of MCP'))]
     const tsc = [
       'node_modules/typescript/bin/tsc',
       ...options,
