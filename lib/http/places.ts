@@ -1,5 +1,4 @@
 import type { Clock } from './clock'
-import { Holdings } from './owners'
 import { blockOf } from './request/network'
 
 /** Bounds of {@link Places}. */
@@ -17,10 +16,24 @@ export interface PlaceBounds {
   readonly longestWaitMs?: number
 }
 
+/** A block of networks, or any other owner. */
+interface Block {
+  readonly name: string
+  /** Tasks that run. */
+  running: number
+  /** Tasks that run or wait. */
+  tasks: number
+}
+
+/** An owner of tasks. */
+interface Owner extends Omit<Block, 'running'> {
+  readonly block: Block
+}
+
 /** A task that waits. */
 interface Waiting {
   /** The lightest of those who ask for it. */
-  owner: string
+  owner: Owner
   /** Ends the wait, with a place or without. */
   readonly leave: (hasPlace: boolean) => void
   /** Lets the longest wait begin anew. */
@@ -46,11 +59,11 @@ export const THE_APP = 'the app'
 export class Places {
   readonly #bounds: PlaceBounds
   readonly #clock: Clock
-  /** Running tasks, by block. */
-  readonly #running = new Holdings<object>()
-  /** Running and waiting tasks, by block and by network. */
-  readonly #byBlock = new Holdings<object>()
-  readonly #byNetwork = new Holdings<object>()
+  /** Tasks that run, of all. */
+  #running = 0
+  /** Those with tasks, by name. A search looks at all that waits, so each knows what it has. */
+  readonly #blocks = new Map<string, Block>()
+  readonly #owners = new Map<string, Owner>()
   /** In the order in which they came. */
   readonly #waiting = new Set<Waiting>()
   /** Running and waiting tasks by key. */
@@ -75,7 +88,7 @@ export class Places {
 
   /** Whether a task of the owner runs or waits. */
   isBusyFor(owner: string): boolean {
-    return this.#byNetwork.of(owner) > 0 || (owner === THE_APP && this.#appWaiting.length > 0)
+    return this.#owners.has(owner) || (owner === THE_APP && this.#appWaiting.length > 0)
   }
 
   /**
@@ -88,7 +101,7 @@ export class Places {
   run<Answer>(owner: string, task: () => Promise<Answer>, key: unknown = task): Promise<Answer | undefined> {
     const known = this.#shared.get(key)
     if (known) {
-      if (known.waiting && owner !== THE_APP) this.#join(known.waiting, owner)
+      if (known.waiting && owner !== THE_APP) this.#join(known.waiting, this.#ownerOf(owner))
       return known.answer as Promise<Answer | undefined>
     }
     const shared: Shared = { answer: Promise.resolve(), waiting: undefined }
@@ -98,44 +111,57 @@ export class Places {
     return answer
   }
 
-  async #begin<Answer>(owner: string, task: () => Promise<Answer>, shared: Shared): Promise<Answer | undefined> {
-    let placeOf: string | undefined = owner
-    const take = () => this.#take(owner, shared)
-    if (this.#mayRun(owner)) take()
-    else if (owner === THE_APP) await new Promise<void>((resolve) => this.#appWaiting.push(() => resolve(take())))
-    else placeOf = await this.#wait(owner, shared)
-    if (placeOf === undefined) return undefined
+  async #begin<Answer>(name: string, task: () => Promise<Answer>, shared: Shared): Promise<Answer | undefined> {
+    let owner: Owner | undefined = this.#ownerOf(name)
+    if (this.#mayRun(owner)) this.#take(owner)
+    else if (name === THE_APP) {
+      await new Promise<void>((resolve) => this.#appWaiting.push(() => resolve(this.#take(this.#ownerOf(name)))))
+      owner = this.#ownerOf(name)
+    } else owner = await this.#wait(owner, shared)
+    if (!owner) return undefined
     try {
       return await task()
     } finally {
-      this.#running.remove(blockOf(placeOf), shared)
-      this.#discount(placeOf, shared)
+      this.#running--
+      owner.block.running--
+      this.#discount(owner)
       this.#fill()
     }
   }
 
-  #mayRun(owner: string): boolean {
-    const free = this.#bounds.places - this.#running.weight
-    return free > 0 && (!this.#bounds.leavesRoom || this.#running.of(blockOf(owner)) < free)
+  /** The owner of a name. One without tasks is kept by {@link #count}. */
+  #ownerOf(name: string): Owner {
+    const known = this.#owners.get(name)
+    if (known) return known
+    const block = blockOf(name)
+    return { name, tasks: 0, block: this.#blocks.get(block) ?? { name: block, running: 0, tasks: 0 } }
   }
 
-  #take(owner: string, task: object): void {
-    this.#running.add(blockOf(owner), task)
-    this.#count(owner, task)
+  #mayRun({ block }: Owner): boolean {
+    const free = this.#bounds.places - this.#running
+    return free > 0 && (!this.#bounds.leavesRoom || block.running < free)
   }
 
-  #count(owner: string, task: object): void {
-    this.#byBlock.add(blockOf(owner), task)
-    this.#byNetwork.add(owner, task)
+  #take(owner: Owner): void {
+    this.#running++
+    owner.block.running++
+    this.#count(owner)
   }
 
-  #discount(owner: string, task: object): void {
-    this.#byBlock.remove(blockOf(owner), task)
-    this.#byNetwork.remove(owner, task)
+  #count(owner: Owner): void {
+    const { block, name } = owner
+    if (owner.tasks++ === 0) this.#owners.set(name, owner)
+    if (block.tasks++ === 0) this.#blocks.set(block.name, block)
+  }
+
+  #discount(owner: Owner): void {
+    const { block, name } = owner
+    if (--owner.tasks === 0) this.#owners.delete(name)
+    if (--block.tasks === 0) this.#blocks.delete(block.name)
   }
 
   /** Waits for a place. Resolves with the owner that the place counts for, or with undefined if there is none. */
-  #wait(owner: string, shared: Shared): Promise<string | undefined> {
+  #wait(owner: Owner, shared: Shared): Promise<Owner | undefined> {
     const { mostWaiting, longestWaitMs } = this.#bounds
     if (this.#waiting.size >= mostWaiting) {
       const last = this.#lastOfHeaviest()
@@ -147,9 +173,9 @@ export class Places {
       const leave = (hasPlace: boolean) => {
         cancel()
         this.#waiting.delete(waiting)
-        this.#discount(waiting.owner, waiting)
+        this.#discount(waiting.owner)
         shared.waiting = undefined
-        if (hasPlace) this.#take(waiting.owner, shared)
+        if (hasPlace) this.#take(waiting.owner)
         resolve(hasPlace ? waiting.owner : undefined)
       }
       const restart = () => {
@@ -159,24 +185,24 @@ export class Places {
       const waiting: Waiting = { owner, leave, restart }
       shared.waiting = waiting
       this.#waiting.add(waiting)
-      this.#count(owner, waiting)
+      this.#count(owner)
       restart()
     })
   }
 
   /** Somebody else asks for a waiting task. If that owner's turn comes sooner, the task takes over that turn. */
-  #join(waiting: Waiting, owner: string): void {
+  #join(waiting: Waiting, owner: Owner): void {
     if (!this.#isBefore(owner, waiting.owner)) return
-    this.#discount(waiting.owner, waiting)
+    this.#discount(waiting.owner)
     waiting.owner = owner
-    this.#count(owner, waiting)
+    this.#count(owner)
     waiting.restart()
     this.#fill()
   }
 
   #fill(): void {
     for (let next = this.#next(); next; next = this.#next()) next.leave(true)
-    if (this.#appWaiting.length > 0 && this.#mayRun(THE_APP)) this.#appWaiting.shift()?.()
+    if (this.#appWaiting.length > 0 && this.#mayRun(this.#ownerOf(THE_APP))) this.#appWaiting.shift()?.()
   }
 
   /** The waiting task that the next place is for. */
@@ -188,14 +214,14 @@ export class Places {
     return next
   }
 
-  #isBefore(one: string, other: string): boolean {
-    const more = this.#running.of(blockOf(one)) - this.#running.of(blockOf(other))
+  #isBefore(one: Owner, other: Owner): boolean {
+    const more = one.block.running - other.block.running
     return more < 0 || (more === 0 && this.#isLighter(one, other))
   }
 
-  #isLighter(one: string, other: string): boolean {
-    const more = this.#byBlock.of(blockOf(one)) - this.#byBlock.of(blockOf(other))
-    return more < 0 || (more === 0 && this.#byNetwork.of(one) < this.#byNetwork.of(other))
+  #isLighter(one: Owner, other: Owner): boolean {
+    const more = one.block.tasks - other.block.tasks
+    return more < 0 || (more === 0 && one.tasks < other.tasks)
   }
 
   #lastOfHeaviest(): Waiting | undefined {
