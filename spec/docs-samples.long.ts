@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Express, RequestHandler, Response } from 'express'
-import jwt from 'jsonwebtoken'
 import { type Throttle, redisStore, requireBearer, throttle } from '../lib'
 import { page } from './support/markdown'
 import { answerForIssuers, samplesOf } from './docs/doc-samples'
@@ -148,14 +147,7 @@ describe('docs/streams.md', () => {
     assert.match(await stream.text(), /^(data: \{"at":\d+\}\n\n)+event: throttled\ndata: \{\}\n\n$/)
   })
 
-  it('exempts a long poll', async () => {
-    const { app, url } = await run('Long polls')
-    app.get('/poll', spends).get('/', spends)
-    exempts(await ask(`${url}/poll`))
-    assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
-  })
-
-  it('answers 429 with Retry-After and a body when a user has used twice the limit', async () => {
+  it('answers 429 for twice the limit, and 503 for a timeout, with Retry-After and a body', async () => {
     const { app, url } = await run('Stopping work early', 0, throttled(1_000))
     app.get('/', spends)
     assert.deepEqual((await ask(`${url}/search`)).json(), [])
@@ -167,6 +159,11 @@ describe('docs/streams.md', () => {
     assertRetryAfter(stopped)
     assert.match(stopped.field('content-type') ?? '', /^application\/json/)
     assert.match(String(stopped.json().error), /^No processing time is left in the window "default"/)
+    const edit = (text: string) => text.replace('timeout(10_000)', 'timeout(50)')
+    const { url: slow } = await run('Stopping work early', 0, { ...throttled(), edit })
+    const late = await ask(`${slow}/search`)
+    assert.deepEqual([late.status, late.field('retry-after')], [503, '30'])
+    assert.deepEqual(late.json(), { error: 'The search takes too long' })
   })
 
   it('ends the response of a client that has disconnected', async () => {
@@ -220,14 +217,6 @@ describe('docs/windows.md', () => {
     assert.equal(await sizeOf({ plan: 'unheard of' }), '5000')
   })
 
-  it('charges tenants, and exempts a scope', async () => {
-    const { app, url } = await run('Who pays', 0, signedIn)
-    app.get('/', spends)
-    const { subject } = (await ask(url, as(dev.token('ada', { claims: { tenant: 'acme' } })))).json()
-    assert.equal(subject, 'tenant:acme')
-    exempts(await ask(url, as(dev.token('ada', { scope: 'internal' }))))
-  })
-
   it('shows the window with the least left', async () => {
     const { app, url } = await run('Several windows for one request')
     app.get('/', spends)
@@ -243,42 +232,14 @@ describe('docs/windows.md', () => {
     assertIs(first, above(15_000))
   })
 
-  it('answers what a timeout stops: 503 for the timeout, 429 for the limit', async () => {
-    const app = (limitMs: number, timeout: string) =>
-      run('What a request costs', 1, {
-        before: (app) => void app.use(throttle({ limitMs })),
-        edit: (text) => text.replace('timeout(10_000)', `timeout(${timeout})`),
-      })
-    const { url } = await app(18_000, '50')
-    const late = await ask(`${url}/statistics`)
-    assert.deepEqual([late.status, late.field('retry-after')], [503, '30'])
-    assert.deepEqual(late.json(), { error: 'The statistics are not ready' })
-    const { url: small } = await app(100, '10_000')
-    const stopped = await ask(`${small}/statistics`)
-    assert.equal(stopped.status, 429)
-    assertRetryAfter(stopped)
-    assert.match(String(stopped.json().error), /^No processing time is left/)
-  })
-
-  it('waits, as by default', async () => {
-    const { app, url } = await run('Bursts')
-    app.get('/', spends)
-    assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
-  })
-
   it('lets requests run at once by plan', async () => {
     const { app, url } = await run('Requests at once', 0, signedIn)
     app.get('/', spends)
     assert.equal((await ask(url, as(dev.token('ada', { claims: { plan: 'pro' } })))).status, 200)
   })
 
-  it('refuses nobody in a dry run, and has a test resource', async () => {
-    const dry = await run('Dry run and test resource')
-    dry.app.get('/', spends)
-    await spend(dry.url, 18_001)
-    const answer = await ask(dry.url)
-    assert.deepEqual([answer.status, answer.field('x-throttle-millis-left')], [200, null])
-    const { url } = await run('Dry run and test resource', 1)
+  it('has a test resource', async () => {
+    const { url } = await run('Dry run and test resource')
     const at = `${url}/platform/throttled?processingTime=18001`
     assert.equal((await ask(at)).status, 200)
     assertThrottled(await ask(at), 'default')
@@ -295,13 +256,6 @@ describe('docs/who-pays.md', () => {
   const users = { before: (app: Express) => void app.use(signIn) }
   const subjectAt = async (url: string, headers: Fields = {}) => (await ask(url, headers)).json().subject
 
-  it('charges the user of req.user, else the address', async () => {
-    const { app, url } = await run('Choosing who pays', 0, users)
-    app.get('/', spends)
-    assert.equal(await subjectAt(url, { 'X-User': 'ada' }), 'ada')
-    assert.equal(await subjectAt(url), 'address:127.0.0.1')
-  })
-
   it('passes an anonymous request of Passport to the address', async () => {
     const { app, url } = await run('Passport')
     app.get('/', spends)
@@ -312,13 +266,6 @@ describe('docs/who-pays.md', () => {
     const { exports, url } = await run('Passport', 2, { edit: (text) => `${text}\nexport { api }` })
     ;(exports.api as Express).get('/', spends)
     assert.equal(await subjectAt(`${url}/api`, { Authorization: 'ada' }), 'user:ada')
-  })
-
-  it('charges the user of express-jwt', async () => {
-    const { app, url } = await run('JWTs')
-    app.get('/', spends)
-    const token = jwt.sign({ sub: 'ada' }, 'of 32 random bytes', { algorithm: 'HS256' })
-    assert.equal(await subjectAt(url, as(token)), 'user:ada')
   })
 
   it('gives customers their limits, and refuses an unknown key', async () => {
@@ -381,23 +328,13 @@ describe('docs/public-routes.md', () => {
     assert.equal((await ask(`${url}/platform/tree`, visitor)).status, 403)
     assert.equal((await ask(`${url}/platform/places`)).status, 401)
   })
-
-  it('knows the session and its scope', async () => {
-    const { url } = await run('Which kinds of sessions are there?')
-    const remove = (scope: string) => ask(`${url}/persons/1`, as(dev.token('ada', { scope })), 'DELETE')
-    assert.equal((await remove('write')).status, 204)
-    const refused = await remove('read')
-    assert.equal(refused.status, 403)
-    assert.match(refused.field('www-authenticate') ?? '', /error="insufficient_scope".*scope="write"/)
-  })
 })
 
 describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md', () => {
-  it('reads addresses behind one proxy, on TCP and on a socket file', async () => {
+  it('reads addresses behind one proxy', async () => {
     for (const [path, heading] of [
       ['README.md', 'Behind a proxy'],
       ['docs/proxies.md', 'Number of proxies'],
-      ['docs/proxies.md', 'Unix sockets'],
     ] as const) {
       const { app, url } = await pageOf(path).run(heading)
       app.use(throttle()).get('/', spends)
@@ -416,7 +353,7 @@ describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md'
   })
 
   it('reports what a Lambda used before its handler returns', async (t) => {
-    const { app, exports } = await pageOf('docs/serverless.md').run('AWS Lambda', 2)
+    const { app, exports } = await pageOf('docs/serverless.md').run('AWS Lambda')
     app.get('/', spends)
     const http = { method: 'GET', path: '/', sourceIp: '203.0.113.78', protocol: 'HTTP/1.1' }
     const requestContext = { stage: '$default', timeEpoch: 1, http }
@@ -432,14 +369,11 @@ describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md'
     assertIs(Number(usage?.spentMs), atLeast(7))
   })
 
-  it('answers in the dialect of the setting, or of the option', async () => {
-    await pageOf('docs/dialects.md').run('Dialects')
-    const { app, url } = await pageOf('docs/dialects.md').run('Dialects', 1, {
-      before: (app) => void app.set('tollgate dialect', 'familysearch'),
-    })
-    app.get('/', spends)
+  it('answers in the dialect of the setting', async () => {
+    const before = (app: Express) => void app.set('tollgate dialect', 'familysearch')
+    const { app, url } = await pageOf('docs/dialects.md').run('Dialects', 0, { before })
+    app.use(requireBearer({ issuer: dev.issuer, audience: dev.audience }))
     assert.equal((await ask(url)).field('content-type'), 'application/json')
-    assert.equal((await ask(url, as(dev.token('ada')))).status, 200)
   })
 
   it('answers by the error handler of the app', async () => {
@@ -461,7 +395,7 @@ describe('docs/errors.md', () => {
     const { exports, url } = await pageOf('docs/errors.md').run('Responses byte by byte')
     const { blocks } = page(root, 'docs/errors.md')
     const shown = blocks.filter(({ language, text }) => language === 'sh' && text.startsWith('curl'))
-    assertIs(shown.length, above(10))
+    assert.equal(shown.length, 7)
     for (const { text, line } of shown) {
       const { text: expected = '' } = blocks[blocks.findIndex((block) => block.line === line) + 1] ?? {}
       const command = text.replace(/'?localhost:3000([^\s']*)'?/, `'${url}$1'`)
@@ -478,19 +412,12 @@ describe('docs/bearer.md', () => {
   runsElsewhere('Revocation') // bearer/issuers/recipes.spec.ts
   runsElsewhere('Revocation', 1) // bearer/issuers/recipes.spec.ts
   const shows: RequestHandler = (req, res) => void res.json({ who: req.auth?.sub })
-  const partner = issuer('https://partner.example.net', 'tree')
-  const server = issuer('https://ident.example.org/cis-web/oauth2/v3')
   const ours = as(dev.token('ada', { scope: 'read' }))
 
   const CASES: [heading: string, nth: number, accepted: Fields, path?: string, method?: string][] = [
-    ['`authorizationServer()` of this package', 0, as(server.token('ada'))],
-    ['Several issuers', 0, as(partner.token('ada', { scope: 'read' }))],
     ['Opaque tokens', 0, as('8xLOxBtZp8'), '/v3'],
-    ['Opaque tokens', 1, ours],
-    ['MCP servers, and clients that discover the issuer', 0, ours],
     ['A proxy that signs users in', 0, { 'Cf-Access-Jwt-Assertion': access() }, '/access'],
     ['A token in a cookie, or anywhere else', 0, { Cookie: `__Host-token=${dev.token('ada')}` }],
-    ['Older clients that send tokens elsewhere', 0, {}, `/?access_token=${dev.token('ada')}`],
   ]
   for (const [heading, nth, accepted, path = '/'] of CASES) {
     it(`accepts a token, and refuses a request without one: ${heading}`, async () => {
@@ -543,7 +470,6 @@ describe('docs/bearer.md', () => {
 describe('docs/several-processes.md, docs/serverless.md, docs/redis.md', () => {
   for (const [path, heading] of [
     ['docs/several-processes.md', 'Several processes'],
-    ['docs/serverless.md', 'Share windows in Redis'],
     ['docs/redis.md', 'Names'],
     ['docs/redis.md', 'Keyed hashes'],
   ] as const) {
@@ -556,15 +482,11 @@ describe('docs/several-processes.md, docs/serverless.md, docs/redis.md', () => {
   }
 
   it('limits a minute and a day', async () => {
-    for (const [path, heading, nth] of [
-      ['docs/several-processes.md', 'What must be equal', 0],
-      ['docs/redis.md', 'Connecting', 1],
-    ] as const) {
-      const { app, url } = await pageOf(path).run(heading, nth, proxied)
-      app.get('/', spends)
-      await spend(url, 18_001, clientOf(heading))
-      assertThrottled(await ask(url, clientOf(heading)), 'minute')
-    }
+    const heading = 'What must be equal'
+    const { app, url } = await pageOf('docs/several-processes.md').run(heading, 0, proxied)
+    app.get('/', spends)
+    await spend(url, 18_001, clientOf(heading))
+    assertThrottled(await ask(url, clientOf(heading)), 'minute')
   })
 
   it('starts when Redis answers, and stops after its server', async () => {
@@ -768,19 +690,13 @@ describe('docs/kubernetes.md', () => {
 })
 
 describe('docs on clients and sessions that leave', () => {
-  for (const [path, heading, sizes] of [
-    ['docs/windows.md', 'Clients that leave', { '/graphql': '18000', '/chat': '60000' }],
-    ['docs/graphql.md', 'Apollo Server, Yoga, Mercurius', { '/graphql': '18000' }],
-    ['docs/proxies.md', 'Clients that have left', { '/api': '18000' }],
-  ] as const) {
-    it(`throttles what is named there: ${path}`, async () => {
-      const { app, url } = await pageOf(path).run(heading)
-      app.use(spends)
-      for (const [route, size] of Object.entries(sizes)) {
-        assert.equal((await ask(url + route)).field('x-throttle-window-size'), size)
-      }
-    })
-  }
+  it('throttles what is named there', async () => {
+    const { app, url } = await pageOf('docs/windows.md').run('Clients that leave')
+    app.use(spends)
+    for (const [route, size] of Object.entries({ '/graphql': '18000', '/chat': '60000' })) {
+      assert.equal((await ask(url + route)).field('x-throttle-window-size'), size)
+    }
+  })
 
   it('ends an event stream when its token expires', async () => {
     const before = (app: Express) => void app.use(requireBearer({ ...dev.options, clockToleranceSec: 0 }))

@@ -25,7 +25,8 @@ const paths = new Set(files.map(({ path }) => path))
 
 describe('the published package', () => {
   it('has what apps load and users read, and nothing else', () => {
-    const kind = /^(dist\/.+\.(js|d\.ts)|docs\/.+\.(md|png)|package\.json|(README|CHANGELOG|SECURITY)\.md|LICENSE)$/
+    const kind =
+      /^(dist\/.+\.(js|d\.ts)|docs\/.+\.(md|png)|examples\/sign-in\/[\w-]+\.(mjs|ejs)|package\.json|(README|CHANGELOG|SECURITY)\.md|LICENSE)$/
     assert.deepEqual(
       [...paths].filter((path) => !kind.test(path)),
       [],

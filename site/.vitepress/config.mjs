@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
@@ -9,6 +9,9 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 
 /** Folders without pages of the site. */
 const NO_PAGES = ['.*', 'bench', 'coverage', 'demo', 'dist', 'etc', 'lib', 'node_modules', 'scripts', 'site']
+
+/** Programs that pages show by a link. */
+const RECIPES = 'examples/sign-in'
 
 /** A gauge, as on the dashboard. */
 const ICON = [
@@ -51,6 +54,10 @@ export default defineConfig({
     sidebar: sidebar(),
   },
   buildEnd: ({ outDir, site }) => {
+    cpSync(join(root, RECIPES), join(outDir, RECIPES), {
+      recursive: true,
+      filter: (path) => !/node_modules/.test(path),
+    })
     const broken = brokenLinks(outDir, site.base)
     if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`)
   },
@@ -58,16 +65,18 @@ export default defineConfig({
 
 /**
  * Fits the links of a line to the site: README.md is index.md here, and a link to a program or a folder becomes plain
- * text, because the site has pages only.
+ * text, because the site has pages only, and the recipes that are copied beside them.
  */
 function pageLinks(tokens) {
   let close
   for (const token of tokens) {
     if (token.type === 'link_open') {
       const href = token.attrGet('href') ?? ''
+      const isRecipe = href.includes(`${RECIPES}/`) && !href.endsWith('/')
       const isPage = /^([a-z]+:|#)/i.test(href) || /\.md(#|$)/.test(href)
-      close = isPage ? undefined : 'span'
-      if (isPage) token.attrSet('href', href.replace(/(^|\/)README\.md(?=#|$)/, '$1index.md'))
+      close = isPage || isRecipe ? undefined : 'span'
+      if (isRecipe) token.attrSet('target', '_blank')
+      else if (isPage) token.attrSet('href', href.replace(/(^|\/)README\.md(?=#|$)/, '$1index.md'))
       else Object.assign(token, { type: 'span_open', tag: 'span', attrs: null })
     } else if (token.type === 'link_close' && close !== undefined) {
       Object.assign(token, { type: 'span_close', tag: close })

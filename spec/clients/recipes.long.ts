@@ -177,8 +177,8 @@ describe('recipes of docs/websockets.md', () => {
 
   it('the place of the token for Express takes it in any order', async () => {
     const source =
-      page(process.cwd(), 'docs/websockets.md').blocks.find(({ text }) => text.includes('tokenFrom: '))?.text ?? ''
-    const [, pattern = ''] = /tokenFrom: \(req\) => \/(.+)\/\.exec/.exec(source) ?? []
+      page(process.cwd(), 'docs/bearer.md').blocks.find(({ text }) => text.includes('tokenFrom: ['))?.text ?? ''
+    const [, pattern = ''] = /\(req\) => \/(.+)\/\.exec/.exec(source) ?? []
     const token = dev.token('ada')
     const tokenFrom: BearerOptions['tokenFrom'] = (req) =>
       new RegExp(pattern).exec(req.get('Sec-WebSocket-Protocol') ?? '')?.[1]

@@ -153,7 +153,9 @@ mkdirSync(home, { recursive: true })
 for (const { file, text } of page(process.cwd(), 'docs/providers.md').blocks) {
   if (!file) continue
   writeFileSync(join(home, file), text)
-  recipes.set(file.replace('.ts', ''), (load(join(home, file)) as { issuer: IssuerOptions }).issuer)
+  for (const [name, options] of Object.entries(load(join(home, file)) as Record<string, IssuerOptions>)) {
+    recipes.set(file.replace('.ts', name === 'issuer' ? '' : `-${name}`), options)
+  }
 }
 
 describe('recipes of docs/providers.md against the tokens of their issuers', () => {
