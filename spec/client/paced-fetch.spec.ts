@@ -182,6 +182,27 @@ describe('pacedFetch() stays inside the budget', () => {
     assertIs(clock.now(), below(60_000))
   })
 
+  it('sends at once what half of the time left pays for, and takes no more of an answer that is older than the last', async () => {
+    const clock = manualClock(DATE)
+    const open: ((leftMs: number) => void)[] = []
+    const told = { 'X-Processing-Time': '100', 'X-Throttle-Window-Size': '1000' }
+    const answered = (leftMs: number) =>
+      new Response('', { headers: { ...told, 'X-Throttle-Millis-Left': `${leftMs}` } })
+    const send = () => new Promise<Response>((resolve) => open.push((leftMs) => resolve(answered(leftMs))))
+    const fetch = pacedFetch({ clock, fetch: send })
+    for (let i = 0; i < 9; i++) void fetch('https://api.test/')
+    await until(() => open.length, 1)
+    const sentAfter = async (leftMs: number) => {
+      open.shift()?.(leftMs)
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+      return open.length
+    }
+    assert.equal(await sentAfter(900), 2, 'each may take 200 ms, as far as one answer tells')
+    clock.advance(5)
+    assert.equal(await sentAfter(100), 1)
+    assert.equal(await sentAfter(900), 1, 'its request was sent before the service told of 100 ms')
+  })
+
   it('keeps no more requests in flight than `concurrency`', async () => {
     const open: ((response: Response) => void)[] = []
     const send = () => new Promise<Response>((resolve) => open.push(resolve))

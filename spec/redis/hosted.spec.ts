@@ -69,6 +69,14 @@ const REFUSALS: readonly [string, (t: TestContext, servers: Server[]) => Promise
   ],
 ]
 
+/** How many commands the server has answered by MOVED. */
+async function movedBy({ port }: Server): Promise<number> {
+  const admin = new Redis(port, { lazyConnect: true })
+  const [, count] = /errorstat_MOVED:count=(\d+)/.exec(await admin.info('errorstats')) ?? []
+  admin.disconnect()
+  return Number(count)
+}
+
 describe('redisStore() over a Redis that refuses the client', () => {
   for (const [name, start, says] of REFUSALS) {
     it(`says so of ${name} with the remedy, once`, async (t) => {
@@ -84,6 +92,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       await assert.rejects(throttled.ready(), says)
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount(), above(beats + 4))
+      if (name === 'a node of a Cluster') assert.equal(await movedBy(server), 1, 'it is asked no more')
       assert.equal(said.filter((message) => message.includes(`:${server.port} `)).length, 1)
       const proofs = seenProofs(`redis://127.0.0.1:${server.port}`)
       t.after(() => proofs.close())

@@ -73,20 +73,6 @@ describe('node:diagnostics_channel', () => {
     )
   })
 
-  it('hears of refusals, and of those that a dry run would have made', async (t) => {
-    const refused = heard<RefusedMessage>(t, 'refused')
-    for (const dryRun of [false, true]) {
-      const get = await api({ dryRun })
-      await get('/throttled?processingTime=1001')
-      await get('/work')
-    }
-    assert.deepEqual(
-      refused.map(({ subject, window, status, dryRun }) => ({ subject, window, status, dryRun })),
-      [false, true].map((dryRun) => ({ subject: 'ada', window: 'default', status: 429, dryRun })),
-    )
-    for (const { retryAfterSec } of refused) assert.ok(Number.isInteger(retryAfterSec) && retryAfterSec > 0)
-  })
-
   it('hears as much given back as was set aside, whatever became of the requests', async (t) => {
     const admitted = heard<AdmittedMessage>(t, 'admitted')
     const charged = heard<ChargedMessage>(t, 'charged')

@@ -1,19 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, after, describe, it } from 'node:test'
 import express from 'express'
-import {
-  type StoreMessage,
-  type ThrottleOptions,
-  type ThrottleStore,
-  redisStore,
-  throttle,
-  throttleTest,
-} from '../../lib'
-import { startProxy } from '../chaos/proxy'
+import { type ThrottleOptions, type ThrottleStore, redisStore, throttle, throttleTest } from '../../lib'
 import { askingStore } from '../support/asking-store'
 import { type Answer, serve } from '../support/serve'
-import { heard } from '../support/heard'
-import { missedDeadline } from './redis/missed-deadline'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { assertIs, atLeast, below, including, above, until } from '../support/until'
 import { insideOf } from '../../lib/throttle/store/store'
@@ -76,16 +66,6 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal((await b.charge(0)).status, 429)
   })
 
-  it('shares windows over a Redis that is more than half of its deadline away', async (t) => {
-    const redis = await start()
-    const wire = await startProxy(t, redis.port)
-    wire.delay(22)
-    const [far, near] = [await api(t, wire.port), await api(t, redis.port)]
-    await until(() => Promise.all([far.degraded(), near.degraded()]), [false, false])
-    await far.charge(6_000)
-    await until(() => near.spent(), atLeast(6_000))
-  })
-
   it('goes on by what it knows where Redis dies, and heals a Redis that comes back empty', async (t) => {
     const port = await freePort()
     const first = await startRedis('--port', String(port))
@@ -107,31 +87,6 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal((await a.charge(1_001)).status, 200)
     await until(() => b.spent(), atLeast(10_001))
     assert.equal((await b.charge(0)).status, 429)
-  })
-
-  it('heals what FLUSHALL took away', async (t) => {
-    const redis = await start()
-    const [a, b] = [await api(t, redis.port), await api(t, redis.port)]
-    await until(() => Promise.all([a.degraded(), b.degraded()]), [false, false])
-    await a.charge(3_000)
-    await b.charge(4_000)
-    await redis.command('FLUSHALL')
-    const spent = () => Promise.all([a.spent(), b.spent()]) // each process tells what is at rest when it is asked about
-    await until(async () => (await spent()).every((ms) => ms >= 7_000))
-    assertIs(await a.spent(), below(10_000))
-  })
-
-  it('survives SCRIPT FLUSH without a word', async (t) => {
-    const redis = await start()
-    const told = heard<StoreMessage>(t, 'degraded')
-    const a = await api(t, redis.port, {}, askingStore)
-    await until(() => a.degraded(), false)
-    await a.charge(1_000)
-    await redis.command('SCRIPT', 'FLUSH')
-    assert.equal((await a.charge(1_000)).status, 200)
-    await until(() => a.degraded(), false)
-    assertIs(await a.spent(), atLeast(2_000))
-    assert.ok(told.every(({ cause }) => missedDeadline(cause)))
   })
 
   it('answers 503 with Retry-After where onOutage is closed, and recovers by itself', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Overload } from '../../lib/throttle/overload/overload'
+import { Overload, nextShare } from '../../lib/throttle/overload/overload'
 import { Random } from './simulation/random'
 import { assertIs, atLeast, atMost, above } from '../support/until'
 
@@ -130,6 +130,12 @@ describe('throttle({ overload: true }) on a simulated event loop', () => {
       const answered = goodput(run(users('user', 50, 10 * PER_SEC), 5_000, 0, seed), 1_000, 5_000)
       assertIs(answered, above(0.2), `seed ${seed}: ${answered}`)
     }
+  })
+
+  it('lets in a fiftieth of the work at least, however late the event loop is', () => {
+    let share = 1
+    for (let step = 0; step < 99; step++) share = nextShare(share, 99, false)
+    assert.equal(share, 0.02)
   })
 
   const guestsOf = (networkOf: (i: number) => string, count: number, perSec: number) =>

@@ -304,56 +304,6 @@ describe('throttle() passes to the error handler what a function of the app', ()
   }
 })
 
-describe('throttle() holds time for requests in flight', () => {
-  /** Starts requests that wait until `end()`; resolves when `n` have been answered or have reached the handler. */
-  async function burst(n: number, learnMs: number, options: Partial<ThrottleOptions> = {}) {
-    const waiting: (() => void)[] = []
-    let reached = () => {}
-    const { get, clock } = await appWith((app, clock) => {
-      app.use(throttle({ ...WINDOW, subject: (req) => req.get('x-who') ?? 'ada', clock, wait: false, ...options }))
-      app.get('/wait', (req, res) => {
-        if (req.get('x-who') === 'teacher') {
-          clock.advance(learnMs)
-          return void res.end()
-        }
-        waiting.push(() => res.end())
-        reached()
-      })
-    })
-    if (learnMs > 0) await get('/wait', { 'x-who': 'teacher' })
-    let refused = 0
-    const all = Promise.all(
-      Array.from({ length: n }, async () => {
-        if ((await get('/wait')).status === 429) {
-          refused++
-          reached()
-        }
-      }),
-    )
-    while (waiting.length + refused < n) await new Promise<void>((resolve) => (reached = resolve))
-    const admitted = waiting.length
-    waiting.forEach((end) => end())
-    await all
-    return { admitted, refused, get, clock }
-  }
-
-  it('admits at once only what fits, by what the route took another subject', async () => {
-    assert.deepEqual((({ admitted, refused }) => ({ admitted, refused }))(await burst(30, 200)), {
-      ...{ admitted: 2, refused: 28 }, // 400 ms each: twice what the only request known took
-    })
-  })
-
-  it('expects half of the limit of a route it does not know', async () => {
-    assert.equal((await burst(30, 0)).admitted, 2)
-  })
-
-  it('admits again what was refused for want of hold when the window is over', async () => {
-    const { get, clock } = await burst(6, 500)
-    clock.advance(10_000)
-    assert.equal((await get('/work/1')).status, 200)
-  })
-})
-
 describe('throttle() as an operator sees it', () => {
   it('sets the RateLimit fields where asked, with the unit named, and leaves X-THROTTLE out where asked', async () => {
     const headers = { throttle: false, rateLimit: true }
@@ -453,24 +403,6 @@ describe('throttle() as an operator sees it', () => {
 })
 
 describe('req.throttle', () => {
-  it('says who pays, which window, what is spent and left, and when it ends', async () => {
-    let seen: Record<string, unknown> = {}
-    const { get } = await appWith((app, clock) => {
-      app.use(throttle({ ...WINDOW, clock }))
-      app.get('/see', (req, res) => {
-        clock.advance(40)
-        const { subject, window, spentMs, leftMs, endsInMs } = budgetOf(req)
-        seen = { subject, window, spentMs, leftMs, endsInMs }
-        res.end()
-      })
-    })
-    await get('/see')
-    const { endsInMs, ...rest } = seen
-    assert.deepEqual(rest, { subject: 'ada', window: 'default', spentMs: 40, leftMs: 960 })
-    assertIs(endsInMs as number, above(0))
-    assertIs(endsInMs as number, atMost(10_000))
-  })
-
   it('charge() adds to every window of the request, and throws for what is no time', async () => {
     const thrown: string[] = []
     const { get } = await appWith((app, clock) => {

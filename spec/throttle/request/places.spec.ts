@@ -4,7 +4,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express, { type Response } from 'express'
 import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { type Handling, heldApi } from './held-api'
+import { heldApi } from './held-api'
 import { connected, serve } from '../../support/serve'
 import { assertIs, atMost, above, until } from '../../support/until'
 
@@ -90,14 +90,6 @@ describe('throttle() and the places of a subject after it exceeded its limit', (
     assert.equal(await api.spentMs(), 8_000)
   }
 
-  it('lets fewer run in the next window, by the overshoot', async (t) => {
-    const api = await heldApi(t)
-    await overshoot(api)
-    await api.enterNextWindow()
-    await api.teachQuick('/b')
-    assert.equal(await api.burst(8, '/b'), 4)
-  })
-
   it('lets fewer run in the next window also where a request without a limit came', async (t) => {
     const api = await heldApi(t, { limitMs: ({ path }) => (path === '/ping' ? Infinity : 1_000) })
     await overshoot(api)
@@ -114,17 +106,6 @@ describe('throttle() and the places of a subject after it exceeded its limit', (
     for (let window = 0; window < 10; window++) await api.enterNextWindow()
     await api.teachQuick('/b')
     assert.equal(await api.burst(12, '/b'), 8)
-  })
-
-  it('lets fewer run where charge() added the time', async (t) => {
-    const api = await heldApi(t)
-    await api.teachQuick('/a')
-    await api.burst(1, '/a')
-    budgetOf((api.running[0] as Handling).req).charge(8_000)
-    api.endAll()
-    await api.enterNextWindow()
-    await api.teachQuick('/b')
-    assert.equal(await api.burst(40, '/b'), 4)
   })
 })
 
@@ -231,17 +212,6 @@ describe('throttle({ concurrency })', () => {
     clock.advance(60)
     endAll()
     assert.equal(await burst(6, '/c'), 2)
-  })
-
-  it('leaves fewer after an overshoot', async (t) => {
-    const { burst, clock, endAll, enterNextWindow, teachQuick } = await heldApi(t, { concurrency: 8 })
-    await teachQuick('/a')
-    assert.equal(await burst(9, '/a'), 8)
-    clock.advance(500)
-    endAll() // 4 limits
-    await enterNextWindow()
-    await teachQuick('/b')
-    assert.equal(await burst(9, '/b'), 2)
   })
 
   it('can be a function of the request', async (t) => {
