@@ -27,13 +27,6 @@ describe('Accounts over a store', () => {
     return t
   }
 
-  it('starts requests that follow each other from one grant, and reports none of them', async () => {
-    const { ask, start, now, server } = await granted()
-    const before = server.reports.length
-    for (let i = 0; i < 20; i++) start(ask(1_000)).finish(now())
-    assert.equal(server.reports.length, before)
-  })
-
   it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
     const t = await openBudgets()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
@@ -138,22 +131,6 @@ describe('Accounts over a store', () => {
     hold.finish(now())
     await settle()
     assert.ok(waits.hasBegun)
-  })
-
-  it('asks for a request that came while a report was under way as soon as that is answered', async () => {
-    const { ask, settle, clock } = await openBudgets()
-    const first = ask(1_000)
-    clock.advance(0) // it is sent
-    const second = ask(1_000)
-    await settle()
-    assert.ok([first, second].every(({ hasBegun }) => hasBegun))
-  })
-
-  it('starts as many of a line at once as there are places', async () => {
-    const { ask, settle } = await openBudgets()
-    const line = Array.from({ length: 40 }, () => ask(1_000, LIMIT_US, 5_000_000))
-    await settle()
-    assert.equal(line.filter(({ hasBegun }) => hasBegun).length, 32)
   })
 
   it('tells at a tick that a request is over which ended long before it should have', async () => {
@@ -537,15 +514,6 @@ describe('Accounts over a store, in the window that follows', () => {
     await settle()
     assert.equal(asked.end, 'start')
   })
-
-  it('tell what a request holds that began just before', async () => {
-    const { other, nearEnd, pass, begin } = budgetsOf()
-    await nearEnd(-5)
-    await begin(LIMIT_US / 2)
-    await nearEnd(5)
-    await pass(150)
-    assertIs(other({}).figures?.held ?? 0, above(LIMIT_US / 4))
-  })
 })
 
 describe('Accounts whose clock is a little ahead of the server', () => {
@@ -608,16 +576,6 @@ describe('Accounts of a process that starts', () => {
     await settle(25)
     assert.equal(asked.end, 'spent')
   })
-
-  it('decides alone after the deadline where no answer comes', async () => {
-    const { ask, settle, server } = budgetsOf()
-    server.isDown = true
-    const asked = ask(1_000)
-    await settle(60)
-    assert.equal(asked.end, undefined)
-    await settle(25)
-    assert.ok(asked.hasBegun)
-  })
 })
 
 describe('Accounts whose store does not answer', () => {
@@ -651,21 +609,6 @@ describe('Accounts whose store does not answer', () => {
       assert.deepEqual(two(), later)
     })
 
-  for (const priceUs of [1_000, LIMIT_US / 10, LIMIT_US / 2])
-    it(`gives a user who asks one by one no more than the share and one request: price ${priceUs} µs`, async () => {
-      const { ask, settle, start, now, budgets } = await cutOff()
-      await settle(1_100)
-      let asked = ask(priceUs, LIMIT_US, 5_000_000)
-      for (; asked.hasBegun; asked = ask(priceUs, LIMIT_US, 5_000_000)) {
-        start(asked).finish(now() + 100_000)
-        await settle(100)
-      }
-      assert.equal(asked.end, 'outage')
-      const used = budgets.account('ada', now()).usedUs(now())
-      assertIs(used, atLeast(LIMIT_US / 4))
-      assertIs(used, below(LIMIT_US / 4 + 100_000))
-    })
-
   it('reports time that was charged meanwhile when the store answers again', async () => {
     const { budgets, server, settle, now } = await cutOff()
     const told = () => server.reports.filter(({ account }) => account.subject === 'charged').map(({ used }) => used)
@@ -687,14 +630,6 @@ describe('Accounts without a store', () => {
     return Array.from({ length: 40 }, () => t.ask(0)).filter(({ hasBegun }) => hasBegun).length
   }
 
-  it('remember the overshoot of a subject that is away', async () => {
-    const t = budgetsOf({ isShared: false })
-    const hold = t.start(t.ask(LIMIT_US))
-    await t.settle((4 * LIMIT_US) / 1_000)
-    hold.finish(t.now())
-    assert.equal(await placesAfter(t), 32 / 4)
-  })
-
   it('count time as overshoot that is seen only in the window after its request', async () => {
     const t = budgetsOf({ isShared: false })
     const { hold } = t.ask(0)
@@ -702,14 +637,5 @@ describe('Accounts without a store', () => {
     await t.nearEnd(15_000)
     void charge(hold, 4 * LIMIT_US, t.now())
     assert.equal(await placesAfter(t), 32 / 4)
-  })
-
-  it('decides those who wait as soon as a request ends', () => {
-    const { ask, start, now } = budgetsOf({ isShared: false })
-    const hold = start(ask(LIMIT_US))
-    const waits = ask(LIMIT_US, LIMIT_US, 5_000_000)
-    assert.equal(waits.end, undefined)
-    hold.finish(now())
-    assert.ok(waits.hasBegun)
   })
 })

@@ -14,8 +14,8 @@ import {
 import { manualClock } from '../../lib/testing'
 import { heard } from '../support/heard'
 import { serve, type Answer } from '../support/serve'
-import { freePort, startRedis } from '../support/redis'
-import { assertIs, atMost, above, until } from '../support/until'
+import { freePort } from '../support/redis'
+import { assertIs, atMost, above } from '../support/until'
 
 async function api(options: Partial<ThrottleOptions> = {}) {
   const clock = manualClock(Date.UTC(2026, 0, 1))
@@ -170,28 +170,6 @@ describe('throttle({ dryRun: true })', () => {
         app.get('/turn', (_req, res) => void res.json([inTheSameTurn, isReadyFirst]))
       })
       assert.deepEqual(JSON.parse((await get('/turn')).body), [true, false])
-    })
-  }
-
-  for (const wait of [undefined, false] as const) {
-    it(`over Redis tells of a user who spent the time in another process, with wait: ${wait}`, async (t) => {
-      const server = await startRedis()
-      t.after(() => server.stop())
-      const told = heard<RefusedMessage>(t, 'refused')
-      const [one, two] = await Promise.all(
-        [1, 2].map(async () => {
-          const throttled = throttle({ ...DRY, wait, store: redisStore(`redis://127.0.0.1:${server.port}`) })
-          t.after(() => throttled.close())
-          await until(async () => (await throttled.usage('nobody'))[0]?.degraded, false)
-          return { throttled, get: await charging((app) => app.use(throttled)) }
-        }),
-      )
-      assert.ok(one && two)
-      await one.get('/charge/1500')
-      await one.throttled.flush()
-      assert.equal((await two.get('/charge/1')).status, 200)
-      await until(() => told.length, above(0))
-      assert.deepEqual([told[0]?.dryRun, told[0]?.status, told[0]?.reason], [true, 429, 'spent'])
     })
   }
 })

@@ -4,44 +4,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sign } from 'jsonwebtoken'
 import { redisOfSuite } from '../support/redis'
-import { assertIs, atLeast, atMost, above, until } from '../support/until'
-import { type Child, startApi } from './processes/child'
+import { assertIs, atMost, above, until } from '../support/until'
 import { get, listen } from '../support/serve'
 import { spawnProgram } from '../support/typescript'
-
-const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000 }
-
-/** Waits until each shares its windows with the others. */
-async function allShare(children: readonly Child[]): Promise<void> {
-  for (const child of children) await until(async () => (await child.usage('nobody')).degraded, false)
-}
-
-describe('throttle() in several processes over one Redis', () => {
-  const own = redisOfSuite()
-
-  it('has a user pay from one budget over two apps in two processes, and another user apart', async (t) => {
-    await own.redis.flushall()
-    const bearer = {
-      issuer: 'https://as.test',
-      audience: 'https://api.test',
-      secret: 'between-these-three-processes-only',
-    }
-    const [a, b] = await Promise.all([1, 2].map(() => startApi(t, own.server.port, OPTIONS, bearer)))
-    assert.ok(a && b && a.pid !== b.pid)
-    await allShare([a, b])
-    const token = (sub: string, client_id: string) =>
-      sign({ sub, client_id }, bearer.secret, { issuer: bearer.issuer, audience: bearer.audience, expiresIn: 600 })
-    const [phone, desk, other] = [token('ada', 'phone'), token('ada', 'desk'), token('bob', 'phone')]
-    assert.equal((await a.getAs('/throttled?processingTime=6000', phone)).status, 200)
-    await until(async () => (await b.getAs('/throttled', desk)).number('X-THROTTLE-MILLIS-USED'), atLeast(6_000))
-    assert.equal((await b.getAs('/throttled?processingTime=4001', desk)).status, 200)
-    await until(async () => (await a.getAs('/throttled', phone)).status, 429)
-    assert.equal((await b.getAs('/throttled', desk)).status, 429)
-    for (const child of [a, b]) assert.equal((await child.getAs('/throttled', other)).status, 200)
-  })
-})
 
 const PROCESSES = 4
 const REQUESTS = 50

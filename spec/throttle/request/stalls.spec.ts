@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { type TestContext, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, it } from 'node:test'
 import express, { type Response } from 'express'
 import { throttle } from '../../../lib'
 import { opaqueStore } from '../../../lib/throttle/store/store'
 import { modelStores } from '../adversaries/model-stores'
 import { blockableClock } from '../blockable-clock'
-import { get, serve } from '../../support/serve'
-import { spawnProgram } from '../../support/typescript'
+import { serve } from '../../support/serve'
 import { steppedClock } from '../stepped-clock'
 import { not, until } from '../../support/until'
 
@@ -112,31 +108,5 @@ describe("throttle() where one request's handler blocks the event loop for 500 m
     assert.equal(await beside(4, 60_000), 4)
     assert.equal(await beside(4, 500), 804 - 500)
     assert.equal(await beside(2, 400), 2)
-  })
-})
-
-describe('throttle() in a process whose event loop stands still', () => {
-  /** Starts one, and says how much of the requests' time in flight was not charged. */
-  async function start(t: TestContext) {
-    const child = spawnProgram(`${__dirname}/../processes`, 'stoppable', {})
-    t.after(() => child.kill('SIGKILL'))
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    const at = (path: string) => `http://127.0.0.1:${line.slice('port '.length)}${path}`
-    const notCharged = async (paths: string[], during: () => Promise<unknown>) => {
-      const answers = paths.map((path) => get(at(path)))
-      await until(async () => Number((await get(at('/in-flight'))).body), paths.length)
-      await during()
-      const missing = JSON.parse((await get(at('/end'))).body) as Record<string, number>
-      await Promise.all(answers)
-      return Object.values(missing).map((ms) => Math.round(ms))
-    }
-    return { child, notCharged }
-  }
-
-  it('charges the time in which a handler blocks its event loop, with or without processor time', async (t) => {
-    const { notCharged } = await start(t)
-    const charged = async (path: string) => Number(await notCharged([path], () => sleep(1_300))) < 1_000
-    for (const path of ['/one?blocks=working', '/one?blocks=waiting', '/two?blocks=waiting'])
-      assert.equal(await charged(path), true, path)
   })
 })
