@@ -1,5 +1,5 @@
 import type { Consents } from './records/consents'
-import type { RevocableToken, RevocationRecords } from './records/revocation-records'
+import type { GrantOfUser, RevocableToken, RevocationRecords } from './records/revocation-records'
 import type { SessionRecord, WebsiteSession, WebsiteSessions } from './records/website-sessions'
 import type { RegisteredClients } from './records/registered-clients'
 import type { LogoutNotices } from './tokens/logout-notices'
@@ -15,7 +15,7 @@ export type Ending =
   /** The directory does not find the user. The grants count for nothing while that is so. */
   | { readonly event: 'user gone'; readonly session: SessionRecord }
   /** A code or a refresh token was used twice, or the app revoked its refresh token. */
-  | { readonly event: 'grant revoked'; readonly grantId: string }
+  | ({ readonly event: 'grant revoked' } & GrantOfUser)
   /** The app revoked an access token. */
   | ({ readonly event: 'token revoked' } & RevocableToken)
   /** An app that registered itself was deleted. */
@@ -40,7 +40,7 @@ export function ending({ consents, notices, registered, revocations, sessions }:
   return async function end(what: Ending): Promise<void> {
     switch (what.event) {
       case 'signed out':
-        await revocations.revoke('session', what.sid)
+        await revocations.revokeSession(what.sid, what.userId)
         if (what.session) await sessions.end(what.session)
         return notices.send(what.userId, what.sid)
       case 'app withdrawn':
@@ -52,7 +52,7 @@ export function ending({ consents, notices, registered, revocations, sessions }:
       case 'user gone':
         return sessions.end(what.session)
       case 'grant revoked':
-        return revocations.revoke('grant', what.grantId)
+        return revocations.revokeGrant(what)
       case 'token revoked':
         return revocations.revokeToken(what)
       case 'app deleted':

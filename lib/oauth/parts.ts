@@ -59,7 +59,8 @@ export function sharedParts(settings: ServerSettings) {
   const revocations = new RevocationRecords(records, clock, tokenMs, grantMs)
   const cookies = new Cookies(issuer)
   const sessionMs = session.lifetimeSec * 1_000
-  const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
+  const grants = new Grants(records, revocations, clock, grantMs)
+  const sessions = new WebsiteSessions(records, revocations, grants, clock, sessionMs, session.idleSec * 1_000)
   const proofs = recordProofs(records)
   const users = knownUsers(settings.users)
   const registered = new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000)
@@ -67,7 +68,6 @@ export function sharedParts(settings: ServerSettings) {
     (await findClientRow(settings.clients, clientId)) !== undefined ||
     (!!registration && (isDocumentUrl(clientId) || (await registered.find(clientId)) !== undefined))
   const consents = new Consents(records, revocations, clock)
-  const grants = new Grants(records, revocations, clock, grantMs)
   const notices = new LogoutNotices(issuer, settings.clients, grants, keyring, clock)
   const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: knownUrl(issuer).origin }
   return {

@@ -5,6 +5,11 @@ import { OwnedRecords } from '../../lib/http/owners'
 import { Places } from '../../lib/http/places'
 import { urlOf } from '../../lib/http/url'
 import { memoryOAuthStore } from '../../lib/oauth'
+import { Grants } from '../../lib/oauth/records/grants'
+import { ofUser } from '../../lib/oauth/records/owners'
+import { Records } from '../../lib/oauth/records/records'
+import { RevocationRecords } from '../../lib/oauth/records/revocation-records'
+import { WebsiteSessions } from '../../lib/oauth/records/website-sessions'
 import { manualClock } from '../../lib/testing'
 
 const [EVE, ADA] = ['198.51.100.7', '203.0.113.9']
@@ -64,8 +69,76 @@ const SCARCE: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
+const [HOUR_MS, MOST] = [3_600_000, 100]
+
+/** Records over a memory store that has room for a tenth of what the rows below ask for: more than that is an error. */
+function recordsOf(maxBytes: number) {
+  const clock = manualClock()
+  const records = new Records(memoryOAuthStore({ clock, maxBytes }), '', MOST)
+  return { clock, records, revocations: new RevocationRecords(records, clock, HOUR_MS, 24 * HOUR_MS, MOST) }
+}
+
+/** One user or app causes ten times the records that it may; another one's hold, and no revocation is forgotten. */
+const RECORDS: Readonly<Record<string, () => Promise<void>>> = {
+  'sign-outs of a user': async () => {
+    const { clock, revocations } = recordsOf(100_000)
+    const isOver = (userId: string, sid: string) => revocations.isSessionOver({ sid, userId })
+    await revocations.revokeSession('ada 0', 'ada')
+    for (let i = 0; i < 10 * MOST; i++) await revocations.revokeSession(`eve ${i}`, 'eve')
+    assert.deepEqual(
+      await Promise.all([isOver('eve', 'eve 0'), isOver('eve', `eve ${10 * MOST - 1}`), isOver('ada', 'ada 0')]),
+      [true, true, true],
+    )
+    assert.deepEqual([await isOver('ada', 'ada 1'), await isOver('eve', 'another')], [false, true])
+    clock.advance(24 * HOUR_MS)
+    await revocations.revokeSession('eve again', 'eve') // on record by itself once more
+  },
+  'grants and tokens of a user that an app revokes': async () => {
+    const { revocations } = recordsOf(200_000)
+    const isRevoked = (sub: string, jti: string, grant_id: string, client_id = 'app') =>
+      revocations.isRevoked({ jti, grant_id, sub, client_id, auth_time: 1 })
+    for (let i = 0; i < 10 * MOST; i++) {
+      await revocations.revokeToken({ jti: `t${i}`, exp: 3_600, sub: 'eve', client_id: 'app', auth_time: 1 })
+      await revocations.revokeGrant({ grantId: `g${i}`, userId: 'eve', clientId: 'app' })
+    }
+    for (const [i, grant] of [0, 10 * MOST - 1].entries()) {
+      assert.deepEqual(
+        [await isRevoked('eve', `t${grant}`, '-'), await isRevoked('eve', '-', `g${grant}`)],
+        [true, true],
+        `${i}`,
+      )
+    }
+    assert.deepEqual([await isRevoked('ada', 'a', 'b'), await isRevoked('eve', 'a', 'b', 'other')], [false, false])
+  },
+  'sessions of a user': async () => {
+    const { clock, records, revocations } = recordsOf(200_000)
+    const grants = new Grants(records, revocations, clock, 24 * HOUR_MS)
+    const sessions = new WebsiteSessions(records, revocations, grants, clock, 24 * HOUR_MS, HOUR_MS)
+    const ada = await sessions.start({ userId: 'ada' }, undefined)
+    const eve: string[] = []
+    for (let i = 0; i < 320; i++) eve.push((await sessions.start({ userId: 'eve' }, undefined)).cookie)
+    const live = await Promise.all(eve.map((cookie) => sessions.find(cookie)))
+    assert.deepEqual([live.filter(Boolean).length, live.at(-33), !!live.at(-32)], [32, undefined, true])
+    for (let i = 0; i < 40; i++) await sessions.end((await sessions.start({ userId: 'ada' }, undefined)).session)
+    assert.ok(await sessions.find(ada.cookie), 'what ended makes room')
+  },
+  'assertions and proofs': async () => {
+    const { clock, records } = recordsOf(100_000)
+    const [eve, ada] = [ofUser('eve'), ofUser('ada')]
+    let taken = 0
+    for (let i = 0; i < 10 * MOST; i++) if (await records.isNew('proof', `${i}`, 1_000, eve)) taken++
+    assert.equal(taken, MOST)
+    assert.deepEqual(
+      [await records.isNew('proof', 'a', 1_000, ada), await records.isNew('proof', 'a', 1_000, ada)],
+      [true, false],
+    )
+    clock.advance(60_000)
+    assert.equal(await records.isNew('proof', 'another', 1_000, eve), true)
+  },
+}
+
 describe('what is scarce is taken back from the owner that has most:', () => {
-  for (const [what, show] of Object.entries(SCARCE)) it(what, show)
+  for (const [what, show] of Object.entries({ ...SCARCE, ...RECORDS })) it(what, show)
 })
 
 describe('urlOf()', () => {

@@ -91,9 +91,9 @@ export class ClientAuthentication {
   }
 
   /** Whether no process has seen this proof before: each is single-use. */
-  private async isFirstUse(client: KnownClient, proof: string, rememberMs: number): Promise<boolean> {
+  private isFirstUse(client: KnownClient, proof: string, rememberMs: number): Promise<boolean> {
     const id = hashOf(`${client.clientId} ${proof}`)
-    return (await this.records.count('assertion', id, 1, rememberMs, ofApp(client))).total === 1
+    return this.records.isNew('assertion', id, rememberMs, ofApp(client))
   }
 
   /** A challenge only where the client tried that scheme: a browser would ask its user for a password (RFC 6749 §5.2). */

@@ -87,7 +87,7 @@ export function recordProofs(records: Records): SeenProofs {
   return {
     async note(name, untilSec, nowSec, owner) {
       const ttlMs = Math.ceil((untilSec - nowSec) / KEPT_STEP_SEC) * KEPT_STEP_SEC * 1_000 + CLOCKS_APART_MS
-      return (await records.count('proof', name, 1, ttlMs, owner as Owner)).total === 1 ? 'new' : 'replay'
+      return (await records.isNew('proof', name, ttlMs, owner as Owner)) ? 'new' : 'replay'
     },
   }
 }

@@ -35,9 +35,9 @@ export function platformLogoutEndpoint(
 
   async function platformLogout(req: Request, res: Response): Promise<void> {
     const { claims } = await requireAccessToken(parts, req, parts.tokenFrom)
-    const { auth_time, grant_id, sid, sub } = claims
+    const { auth_time, client_id, grant_id, sid, sub } = claims
     if (auth_time === undefined) await revokeToken(parts, req, claims)
-    else await parts.end({ event: 'grant revoked', grantId: grant_id })
+    else await parts.end({ event: 'grant revoked', grantId: grant_id, userId: sub, clientId: client_id })
     if (sid !== undefined) await parts.end({ event: 'signed out', sid, userId: sub })
     res.status(204).end()
   }
@@ -45,14 +45,13 @@ export function platformLogoutEndpoint(
 
 const LIMITS = { name: 'revoked', refusal: 'Too many tokens have been revoked.' }
 
-/** Revokes an access token alone. The record of one that anybody can have counts as a stranger's. */
+/** Revokes an access token alone. The record of one without a user counts as a stranger's. */
 export async function revokeToken(
   { records, end }: Uses<'records' | 'end'>,
   req: Request,
   claims: AccessTokenClaims,
 ): Promise<void> {
-  if (claims.session_kind === 'unauthenticated')
-    await limitStrangers(records, req, { ...LIMITS, app: claims.client_id })
+  if (claims.auth_time === undefined) await limitStrangers(records, req, { ...LIMITS, app: claims.client_id })
   await end({ event: 'token revoked', ...claims })
 }
 

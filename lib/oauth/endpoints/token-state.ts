@@ -58,9 +58,7 @@ export function revokeEndpoint(
     if (access?.client_id === clientId) await revokeToken(parts, req, access)
     const refresh = access ? undefined : await parts.refreshTokens.find(token)
     const authorization = refresh?.authorization
-    if (authorization?.clientId === clientId) {
-      await parts.end({ event: 'grant revoked', grantId: authorization.grantId })
-    }
+    if (authorization?.clientId === clientId) await parts.end({ event: 'grant revoked', ...authorization })
     sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
   }
 }

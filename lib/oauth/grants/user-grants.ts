@@ -58,7 +58,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const spent = await codes.spend(code)
     if (!spent?.first) {
       // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
-      await end({ event: 'grant revoked', grantId: authorization.grantId })
+      await end({ event: 'grant revoked', ...authorization })
       throw refuse('the code was used before: its tokens are revoked')
     }
     await parts.grants.use(authorization, [['code', hashOf(code)], ...(refresh === undefined ? [] : placesOf(seed))])
@@ -88,7 +88,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const tokens = await issueTokens(request, authorization, scope)
     const next = await refreshTokens.rotate(found)
     if (next === undefined) {
-      await end({ event: 'grant revoked', grantId: authorization.grantId })
+      await end({ event: 'grant revoked', ...authorization })
       throw invalidGrant('refresh token')
     }
     await parts.grants.use(authorization)

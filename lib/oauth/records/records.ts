@@ -27,6 +27,7 @@ export class Records {
   constructor(
     private readonly store: OAuthStore,
     issuer = '',
+    private readonly mostNew = 20_000,
   ) {
     this.tag = issuerTag(issuer)
   }
@@ -45,6 +46,17 @@ export class Records {
     if (!claim) return undefined
     const { value, first, agoMs } = claim
     return { value: parsed<T>('claim().value', value), first, agoMs: numeric('claim().agoMs', agoMs) }
+  }
+
+  /** Deletes a record, claimed or not. */
+  drop(kind: RecordKind, id: string): Promise<void> {
+    return this.store.set(this.key(kind, id), '0', 1)
+  }
+
+  /** Whether a text is new that must be used once only, and its owner has used at most `mostNew` within a minute. */
+  async isNew(kind: 'assertion' | 'proof', id: string, ttlMs: number, owner: Owner): Promise<boolean> {
+    const { total } = await this.count(kind, hashOf(owner), 1, 60_000, owner)
+    return total <= this.mostNew && (await this.count(kind, id, 1, ttlMs, owner)).total === 1
   }
 
   async count(kind: RecordKind, id: string, by: number, windowMs: number, owner: Owner): Promise<OAuthStoreCount> {

@@ -21,14 +21,18 @@ export interface Revocable {
 }
 
 /** An access token to revoke alone. */
-export interface RevocableToken {
-  readonly jti: string
+export interface RevocableToken extends Revocable {
   readonly exp: number
-  readonly session_kind?: 'unauthenticated'
 }
+
+/** What one record revokes. `evicted`: a grant for which there was no room, of which only access tokens are left. */
+type Revoked = 'token' | 'grant' | 'session' | 'evicted'
 
 /** What becomes of a user's grant. After `signed out` a refresh token of the scope `offline_access` is good. */
 export type GrantState = 'live' | 'signed out' | 'revoked'
+
+/** Names a grant. */
+export type GrantOfUser = Pick<Authorization, 'grantId' | 'userId' | 'clientId'>
 
 /** Lifetime of a user's approval of an app, from its last use. */
 export const APPROVED_MS = 365 * 24 * 60 * 60_000
@@ -45,30 +49,45 @@ export class RevocationRecords {
   /**
    * @param tokenMs how long a revoked token is on record: at least its lifetime
    * @param grantMs how long a revoked grant is on record: at least a refresh token's and a website session's lifetime
+   * @param most records of each sort, of one user or one user and app, in the lifetime of such a record. Beyond it one mark
+   *   stands for all, of the user or of the app for that user: nothing is forgotten, and more ends than was asked for
    */
   constructor(
     private readonly records: Records,
     private readonly clock: Clock,
     private readonly tokenMs: number,
     private readonly grantMs: number,
+    private readonly most = 4_096,
   ) {}
 
-  /** Revokes one access token, until it expires. Anybody can have one of an app without a user, and may lose its record. */
-  async revokeToken({ jti, exp, session_kind }: RevocableToken): Promise<void> {
+  /** Revokes one access token, until it expires. The record of one without a user may make way. */
+  async revokeToken(token: RevocableToken): Promise<void> {
+    const { jti, exp, client_id = '' } = token
     const leftMs = Math.ceil((exp * 1_000 - this.clock.date()) / STEP_MS + 1) * STEP_MS
-    const owner = session_kind === 'unauthenticated' ? ofStranger() : NOBODY
-    await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), owner)
+    const ttlMs = Math.min(leftMs, this.tokenMs)
+    if (!isOfUser(token)) await this.records.set('revoked', jti, 1, ttlMs, ofStranger())
+    else if (!(await this.put('token', jti, appOf(token.sub, client_id), this.tokenMs, ttlMs)))
+      return this.revokeApp(token.sub, client_id)
     publish('oauth-revoked', { what: 'token', id: jti })
   }
 
-  /**
-   * Revokes every token of a grant, or every grant that was made in a website session.
-   *
-   * @param isForTokens only the access tokens are left of it
-   */
-  async revoke(what: 'grant' | 'session', id: string, isForTokens = false): Promise<void> {
-    await this.records.set('revoked', id, 1, isForTokens ? this.tokenMs : this.grantMs, NOBODY)
-    publish('oauth-revoked', { what, id })
+  /** Revokes every token of a grant. */
+  async revokeGrant({ grantId, userId, clientId }: GrantOfUser): Promise<void> {
+    if (!(await this.put('grant', grantId, appOf(userId, clientId), this.grantMs)))
+      return this.revokeApp(userId, clientId)
+    publish('oauth-revoked', { what: 'grant', id: grantId })
+  }
+
+  /** Revokes every grant that was made in a website session. */
+  async revokeSession(sid: string, userId: string): Promise<void> {
+    if (!(await this.put('session', sid, hashOf(userId), this.grantMs))) return this.revokeUser(userId)
+    publish('oauth-revoked', { what: 'session', id: sid })
+  }
+
+  /** Ends the access tokens of a grant that has no other record any more. Those of very many live until they expire. */
+  async evict({ grantId, userId, clientId }: GrantOfUser): Promise<void> {
+    await this.put('evicted', grantId, appOf(userId, clientId), this.tokenMs)
+    publish('oauth-revoked', { what: 'grant', id: grantId })
   }
 
   /** Ends every session, grant and approval that a user began before this call. */
@@ -120,6 +139,14 @@ export class RevocationRecords {
   /** Whether the user signed out of the session, or all of the user's sessions were ended. */
   isSessionOver({ sid, userId, userMark }: { sid: string; userId: string; userMark?: string }): Promise<boolean> {
     return this.isAny([this.isOnRecord(sid), this.isUserRevoked(userId, userMark)])
+  }
+
+  /** Puts an id on record. False, with nothing written, where there are too many records of that owner. */
+  private async put(what: Revoked, id: string, of: string, windowMs: number, ttlMs = windowMs): Promise<boolean> {
+    if (await this.isOnRecord(id)) return true // or an app could end all of a user's sessions by one id_token, sent often
+    const { total } = await this.records.count('revoked', `${what}.${of}`, 1, windowMs, NOBODY)
+    if (total <= this.most) await this.records.set('revoked', id, 1, ttlMs, NOBODY)
+    return total <= this.most
   }
 
   private async isAny(found: readonly (false | Promise<boolean>)[]): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { hashOf, newId, newSecret } from '../../http/secret'
+import { type Grants, WEBSITE } from './grants'
 import { ofUser } from './owners'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
@@ -36,6 +37,7 @@ export class WebsiteSessions {
   constructor(
     private readonly records: Records,
     private readonly revocations: RevocationRecords,
+    private readonly grants: Grants,
     private readonly clock: Clock,
     private readonly lifetimeMs: number,
     idleMs: number,
@@ -53,7 +55,10 @@ export class WebsiteSessions {
     const cookie = newSecret()
     const sid = before?.userId === login.userId ? before.sid : newId()
     const session: SessionRecord = { ...login, sid, key: hashOf(cookie), authTimeMs: this.clock.date() }
-    await this.records.set('session', session.key, session, this.idleMs, ofUser(login.userId))
+    const { userId } = login
+    await this.records.set('session', session.key, session, this.idleMs, ofUser(userId))
+    const entry = { userId, clientId: WEBSITE, grantId: session.key, sid }
+    await this.grants.use(entry, [['session', session.key]], this.lifetimeMs)
     return { cookie, session }
   }
 
@@ -66,7 +71,8 @@ export class WebsiteSessions {
   }
 
   /** Forgets the session. What was granted in it stays. */
-  async end({ key }: SessionRecord): Promise<void> {
+  async end({ key, userId }: SessionRecord): Promise<void> {
     await this.records.claim('session', key, 0)
+    await this.grants.leave(userId, key)
   }
 }

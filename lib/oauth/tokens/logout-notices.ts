@@ -8,7 +8,7 @@ import type { ClientDirectory } from '../directories/client'
 import { findClientRow } from '../directories/rows'
 import type { Keyring } from '../keys/keyring'
 import { type JwtKind, signedJwt } from '../keys/signed-jwt'
-import type { Grants } from '../records/grants'
+import { type Grants, WEBSITE } from '../records/grants'
 
 /** OpenID Connect Back-Channel Logout 1.0 §2.4. */
 const LOGOUT_TOKEN: JwtKind = { typ: 'logout+jwt', longest: 8_192 }
@@ -78,7 +78,9 @@ export class LogoutNotices {
 
   private async findAndSend(userId: string, sid: string | undefined): Promise<void> {
     try {
-      const grants = (await this.grants.of(userId)).filter((grant) => sid === undefined || grant.sid === sid)
+      const grants = (await this.grants.of(userId)).filter(
+        (grant) => grant.clientId !== WEBSITE && (sid === undefined || grant.sid === sid),
+      )
       for (const clientId of new Set(grants.map((grant) => grant.clientId))) this.enqueue({ clientId, userId, sid })
     } catch (err) {
       warnOfNotices('any app', 1, err)

@@ -129,7 +129,7 @@ describe("a memoryOAuthStore() full of strangers' records", () => {
         ...store,
         count: (key, by, windowMs) => {
           lifetimes.add(windowMs)
-          assertIs(windowMs, atLeast(shortestMs))
+          if (key.includes('proof ')) assertIs(windowMs, atLeast(shortestMs)) // not the owner's counter
           return store.count(key, by, windowMs)
         },
       }),
