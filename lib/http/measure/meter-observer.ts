@@ -1,8 +1,8 @@
 import type { HeaderFields } from './given-fields'
 
 /**
- * Hears of one request's time, once it has begun it. It is told before the meter changes, and may read the meter. All
- * times are `nowUs()` of the meter's clock.
+ * Callbacks for changes of one request's time, after `begin()`. Each is called before the meter changes, and may read the
+ * meter. All times are `nowUs()` of the meter's clock.
  *
  * | Order of calls | The request |
  * |---|---|

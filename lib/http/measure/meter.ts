@@ -42,7 +42,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** A file, or another server's response, is piped to the response. */
   #isPassive = false
   #isDrainWatched = false
-  /** At most one. It hears nothing before it calls {@link begin}, but for `headers`. */
+  /** At most one. Before it calls {@link begin}, only its `headers` is called. */
   observer: MeterObserver | undefined = undefined
 
   private constructor(
@@ -109,7 +109,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.#isBegun = true
   }
 
-  /** To be called when the observer is ready to hear: where the client has gone before, it is told so at once. */
+  /** Called by the observer once it is ready. If the client has already left, its `aborted` follows at once. */
   begun(now: number): void {
     if (this.isOver && !this.hasStopped) this.#abandon(now)
   }
@@ -119,7 +119,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (!this.hasStopped) this.enter('parked', now)
   }
 
-  /** It waits no more. */
+  /** The wait for a throttle is over. */
   unpark(now: number): void {
     if (this.state !== 'parked') return
     this.enter('running', now)
@@ -281,7 +281,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     else this.endCountedWait(now)
   }
 
-  /** Nothing more is measured. */
+  /** Ends the measurement. */
   #stop(state: 'settled' | 'writtenOff' | 'ended', now: number): void {
     if (!this.hasStopped) {
       if (this.#isQueued) forgetQueued(this.res)

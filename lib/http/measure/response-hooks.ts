@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http'
 import { noteCopy, sharedSymbol } from '../package-copies'
 
-/** Methods of a response that are heard. */
+/** Response methods that have hooks. */
 interface Methods {
   writeHead: Method<[status: number, ...rest: unknown[]]>
   write: Method<unknown[]>
@@ -10,7 +10,7 @@ interface Methods {
 }
 type Method<Args extends unknown[]> = (this: ServerResponse, ...args: Args) => unknown
 
-/** Hears calls of a response's methods when they are made. */
+/** Callbacks for calls of a response's methods. */
 export interface ResponseHooks {
   /** The hooked response. Copies of it, and objects that inherit from it, have no hooks. */
   readonly res: ServerResponse
@@ -29,7 +29,7 @@ const hooked: unique symbol = sharedSymbol('hooks') as never
 const heard: unique symbol = sharedSymbol('heard') as never
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 
-/** Prototypes of responses, and whether what is called on those responses is heard by Node's own class. */
+/** Prototypes of responses, and whether the hooks of Node's own class see calls on their responses. */
 const prototypes = new WeakMap<object, boolean>()
 let isNoted = false
 

@@ -55,7 +55,7 @@ export class Stopwatch {
     this.since = now
   }
 
-  /** Nobody waits for the response any more. */
+  /** The response was ended or destroyed. */
   get isOver(): boolean {
     return this.state === 'ended'
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 
-/** Told when a handler waits for the client to send more of the body, and when more is there. */
+/** Callbacks for the start and the end of a handler's wait for the request's body. */
 export interface UploadObserver {
   uploadAwaited(): void
   /** Called before the handler is given what arrived, and also where it did not wait. */

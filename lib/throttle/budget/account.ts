@@ -39,7 +39,7 @@ export interface AccountTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
-  /** Hears of a subject's total in the window that ends at `ends`, whenever it has changed. Microseconds. */
+  /** Called with a subject's new total in the window that ends at `ends`. Microseconds. */
   readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
   /** The table of subjects: the account of one, in the window that is open. */
   readonly of: (subject: string, now: number) => Account
@@ -61,15 +61,15 @@ export interface Server {
   /** It does not answer: this process decides within its share. Since when. */
   readonly isDown: boolean
   readonly downSince: number
-  /** It is down, since the process has started a moment ago and has not heard it yet. */
+  /** It counts as down because the process has just started and has no answer yet. */
   readonly isStarting: boolean
   /** The longest wait of a request for its answer. */
   readonly deadlineUs: number
-  /** How many processes the server has heard of lately, at least 1. */
+  /** Number of live processes by the server's last answer, at least 1. */
   readonly living: number
-  /** Something happened in the account: a tick is to look at it. */
+  /** The account has changed, so the next tick checks it. */
   activate(account: Account): void
-  /** Whether a tick is to look at the account again, or somebody waits for its figures. */
+  /** Whether the next tick checks the account again, or a caller waits for its figures. */
   isActive(account: Account): boolean
   /** Reports the account in this turn of the event loop. */
   ask(account: Account): void
@@ -169,7 +169,7 @@ class AccountState {
     return this.heard.used + this.own.at(now).usedUs
   }
 
-  /** The same as clients are told it: within a window only a reset takes any of it back. */
+  /** Used time as clients see it: within a window only a reset lowers it. */
   shownUs(now: number): number {
     return (this.#shownUs = Math.max(this.#shownUs, this.usedUs(now)))
   }
@@ -198,13 +198,13 @@ class AccountState {
     return told.excused + Math.max(0, capUs - heard.excused - told.excused) / Math.max(1, server.living)
   }
 
-  /** What the window has come to, as far as is known. */
+  /** Known total of the window. */
   totals(now: number): WindowTotals {
     const { carriedUs, strain, highestLimitUs: limitUs } = this.past
     return { usedUs: this.usedUs(now), unseenUs: this.unseenUs, carriedUs, strain, limitUs }
   }
 
-  /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
+  /** Whether the account can be dropped: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
     if (this.own.live.length > 0 || this.line.length > 0 || this.sent !== undefined || this.grant.isRecent(now))
       return false
@@ -241,7 +241,7 @@ class AccountState {
     return clock.at(now) + clock.error(now) < this.end
   }
 
-  /** In how many µs the window is over for certain. */
+  /** Time until the window has certainly ended, in µs. */
   endsInUs(now: number): number {
     const { clock } = this.server
     return Math.max(0, this.end - clock.at(now)) + clock.error(now)
@@ -280,7 +280,7 @@ class AccountState {
     }
   }
 
-  /** Says the total where somebody counts them. */
+  /** Reports the total to the advisor. */
   noteTotal(now: number): void {
     const { total } = this.terms
     if (total === undefined || !this.server.isMemory) return // a store's answers say it
@@ -341,7 +341,7 @@ class AccountState {
     else this.refuse(hold)
   }
 
-  /** Says when those who wait are to be asked about again. Not all processes at once. */
+  /** Sets the time of the next question about waiting requests, spread so that not all processes ask at once. */
   askLater(now: number): void {
     this.askAt = now + ASK_US * (0.75 + ((this.lastSeq * 0.618) % 0.25))
   }

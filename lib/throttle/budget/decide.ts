@@ -203,19 +203,19 @@ function fitsShare(account: Account, hold: Hold, sums: OwnFigures, now: number):
   return leftUs > 0 && own.live.length === 0
 }
 
-/** What is left of this process's share of what was left when the others were last heard. */
+/** Rest of this process's share of the time that was left at the last answer of the store. */
 function shareLeftUs({ heard, server, ownWhenHeard }: Account, limitUs: number, own: OwnFigures): number {
   const leftThen = limitUs - heard.used - heard.held - ownWhenHeard
   const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
   return shareUs - (own.usedUs + own.heldUs - ownWhenHeard)
 }
 
-/** Nothing is left, and no running request will give some back. */
+/** No time is left, and no running request can return any. */
 function isShareUsedUp(account: Account, limitUs: number, sums: OwnFigures): boolean {
   return account.own.live.length === 0 && shareLeftUs(account, limitUs, sums) <= 0
 }
 
-// --- those who wait
+// --- waiting requests
 
 /** The most requests that wait over all subjects. */
 const MOST_WAITING = 4_096

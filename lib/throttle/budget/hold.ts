@@ -11,7 +11,7 @@ const LONGER_LEAST_US = 1_000
 const MOST_ADDED_UP = 1_000
 const US_EACH = 5
 
-/** How a request waits for room beside its subject's running requests. */
+/** How a request waits while running requests of its subject reserve the rest. */
 export interface WaitRule {
   readonly maxUs: number
   /** Requests of one subject that wait in this process. */
@@ -80,7 +80,7 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
   isConsidered = false
-  /** While it waits: hears once what became of it. */
+  /** While it waits: called once with the decision. */
   heard: ((end: WaitEnd) => void) | undefined = undefined
   /** The same request's hold in another account. */
   next: Hold<Account, Window> | undefined = undefined

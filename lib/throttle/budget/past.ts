@@ -6,12 +6,12 @@ const STRAIN_KEPT = 2 ** (-1 / 8)
 export const NO_STRAIN = 100
 /** Strain below this ends with its window. */
 const STRAIN_FORGOTTEN = 105
-/** Windows in which strain and debt of an earlier one count at most. */
+/** Largest number of windows in which strain and debt of an earlier window count. */
 const MOST_WINDOWS = 32
 /** Strain and debt are kept for a week at most. Microseconds. */
 const MOST_US = 7 * 86_400_000_000
 
-/** What a window comes to, over all processes. Whole microseconds where nothing else is said. */
+/** Totals of a window over all processes. Whole microseconds unless stated otherwise. */
 export interface WindowTotals {
   readonly usedUs: number
   /** Counts beside it, though nobody saw it: a part of a limit for each request that was written off. May be negative. */
@@ -46,7 +46,7 @@ export function debtAfter({ usedUs, unseenUs, limitUs }: WindowTotals, missed: n
 }
 
 /**
- * For how long after its window's end something of it matters: strain, a debt, running requests. Microseconds.
+ * How long an account is kept after its window's end, for strain, a debt or running requests. Microseconds.
  *
  * @param runsUntil when the last running request should have ended, on the clock of `ends`
  */
@@ -66,8 +66,8 @@ export function keptAfter(
 }
 
 /**
- * Whether nothing of a limit is left: a request starts while less than its limit is used. The same rule is in sync.lua,
- * and whoever shows what is left rounds it up.
+ * Whether a limit is used up: a request starts while less than its limit is used. sync.lua has the same rule. Displays
+ * round the rest up.
  */
 export function isSpent(limit: number, used: number): boolean {
   return used >= limit
@@ -76,7 +76,7 @@ export function isSpent(limit: number, used: number): boolean {
 /** A subject's requests that run at once on a fresh budget, where the policy states no `concurrency`. */
 export const PLACES = 32
 
-/** Whether nobody could use a limit up, as 32 requests run at once: it was stated as Infinity. It measures no overshoot. */
+/** Whether 32 parallel requests cannot use up the limit. Such a limit counts as Infinity and has no overshoot. */
 export function isUnlimited(limitUs: number, windowUs: number): boolean {
   return limitUs >= PLACES * windowUs
 }
@@ -88,9 +88,9 @@ export interface Terms {
   readonly concurrency: number
 }
 
-/** A request that was written off unseen counts as this part of a limit towards strain. */
+/** Part of a limit that a written-off request counts towards strain. */
 const WRITTEN_OFF = 1 / 4
-/** The earliest that a request without its client is written off on a route of which nothing is known, is at most this. */
+/** Longest time before the first write-off of a request whose client has left, on a route without history. */
 const UNSEEN_MOST_US = 3_000_000
 
 /** What a request that is written off counts towards strain. Microseconds. */
@@ -138,16 +138,16 @@ export class Past {
   carriedUs = 0
   /** The highest limit of requests that ran in this window, or left strain or a debt. */
   highestLimitUs = 0
-  /** When the last window ended, the store had not heard all of this process: it may know less of strain and debt. */
+  /** The store lacked reports of this process when the last window ended, so it may know less strain and debt. */
   #hasNews = false
-  /** Strain and debt were reset here, and the store has not heard so. */
+  /** Strain and debt were reset here, and not yet in the store. */
   #isCleared = false
 
   get isNone(): boolean {
     return this.strain === NO_STRAIN && this.carriedUs === 0
   }
 
-  /** As a report says it. */
+  /** The value in a report. */
   get status(): Report['past'] {
     return this.#isCleared ? 'cleared' : this.#hasNews ? 'news' : 'known'
   }

@@ -8,7 +8,7 @@ const OWN_SAMPLES = 8
 /** Blocks whose latest requests the route's price follows, and from how many on it leaves the highest out. */
 const ROUTE_BLOCKS = 32
 const ROUTE_ROBUST_FROM = 4
-/** Routes whose history is kept of each subject. */
+/** Number of routes in a subject's history. */
 const MOST_ROUTES_OF_SUBJECT = 8
 /** The route's price leaves out one block in eight, rounded up: those with the highest figures. */
 const OUTLIERS = 8
@@ -17,7 +17,7 @@ const OUTLIERS = 8
 const LEFT_MANY = 8
 const LEFT_LONG_US = 60_000_000
 
-/** Who pays, and the block of networks that the first request came from. */
+/** A subject, and the block of networks of its first request. */
 interface Payer {
   readonly subject: string
   readonly block: string
@@ -39,9 +39,9 @@ export class RoutePrice {
   #oldest = 0
   /** The same figures, the highest first. */
   readonly #descendingUs: number[] = []
-  /** How many subjects have come. */
+  /** Number of subjects so far. */
   subjects = 0
-  /** The price is not a guess any more. */
+  /** Whether the price comes from figures and is no guess. */
   isKnown = false
   /** The window that the latest request asked next of the same server. */
   next: NextWindow | undefined = undefined
@@ -101,11 +101,11 @@ export class RoutePrice {
  * pays for each object that it looks at. Microseconds.
  */
 class OwnHistory {
-  /** How many of the present eight have come. */
+  /** Number of requests in the present eight. */
   #known = 0
   #mostUs = 0
   #earlierMostUs: number | undefined = undefined
-  /** How many requests the price rests on. */
+  /** Number of requests behind the price. */
   known = 0
   /** What the longest of them took, and what the subject's next request is expected to take at most. */
   mostUs = 0
@@ -160,7 +160,7 @@ function guessUs(limitUs: number): number {
   return Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
 }
 
-/** Whether a price rests on too little to say how much work the subject asks for. */
+/** Whether too few requests are behind a price to estimate the subject's work. */
 export function isGuess(route: RoutePrice, histories: Histories): boolean {
   return !route.isKnown && historyOf(route, histories) === undefined
 }
@@ -192,7 +192,7 @@ function cutOff(latest: OwnHistory): void {
   if (history) history.older = undefined
 }
 
-/** Puts a figure in the place of another, or beside all where that is undefined; the highest stay first. */
+/** Puts `figure` in the place of `replaced`, or adds it if that is undefined. Keeps the highest first. */
 function replaceIn(descending: number[], replaced: number | undefined, figure: number): void {
   let at = replaced === undefined ? descending.push(figure) - 1 : descending.indexOf(replaced)
   for (; at > 0 && (descending[at - 1] as number) < figure; at--) descending[at] = descending[at - 1] as number
@@ -201,14 +201,14 @@ function replaceIn(descending: number[], replaced: number | undefined, figure: n
   descending[at] = figure
 }
 
-/** What may come takes longer than what is known: the less is known, the longer. */
+/** Margin above the known figures: the fewer figures, the larger the margin. */
 function withMargin(us: number, samples: number): number {
   return Math.ceil(us * (1 + 1 / samples))
 }
 
 /** Routes whose prices are kept; as many again that were used before them. */
 const MOST_ROUTES = 512
-/** Paths remembered as they came, so that a path is not taken apart at every request. */
+/** Number of cached paths: a cached path is not parsed again. */
 const MOST_PATHS = 2_048
 const LONGEST_PATH = 512
 

@@ -1,9 +1,9 @@
-/** Two machines' clocks drift apart by no more than this, in microseconds a microsecond. */
+/** Largest drift between the clocks of two machines, in microseconds per microsecond. */
 export const DRIFT = 5e-4
 
 /**
- * A store's clock, as a process knows it: the offset from the process's monotonic clock, give or take an error that
- * grows while nothing is heard. Windows follow this clock. All times are microseconds.
+ * A process's estimate of the store's clock: its offset from the process's monotonic clock, and the largest error, which
+ * grows until the next reply. Windows follow this clock. All times are microseconds.
  */
 export class WindowClock {
   /** What to add to the process's clock. */
@@ -22,7 +22,7 @@ export class WindowClock {
     this.#drift = error === 0 ? 0 : DRIFT
   }
 
-  /** The store's time, as far as is known. */
+  /** The estimated time of the store. */
   at(now: number): number {
     return now + this.offset
   }
@@ -32,7 +32,7 @@ export class WindowClock {
     return this.#error + Math.max(0, now - this.#heardAt) * this.#drift
   }
 
-  /** Takes in a reply that said `time` to what was sent at `sentAt`. The surer of two estimates is kept. */
+  /** Learns from a reply that said `time` to a command sent at `sentAt`. Keeps the estimate with the smaller error. */
   learn(sentAt: number, now: number, time: number): void {
     const offset = Math.round(time - (sentAt + now) / 2) // reports take whole microseconds
     const error = (now - sentAt) * (1 / 2 + this.#drift) // the clocks drift while the reply is under way

@@ -14,7 +14,7 @@ export interface RecordField {
 
 /** Names the record's format in its keys. During a rollout from an older version a subject has a budget in each. */
 const FORMAT = 'w4'
-/** A process that misses three heartbeats is counted no more. */
+/** A process that misses three heartbeats no longer counts as live. */
 export const LIVING_MS = 3_000
 /** In the keys of heartbeats to the only server; and to the server of a Cluster that keeps this tag's slot. */
 export const [ONLY_TAG, FIRST_TAG] = ['beat', '0']
@@ -28,7 +28,7 @@ const SUMS_BYTES = 64
 const REPLY_DOUBLES = 16
 /** A hash with a longer value takes three times the memory. */
 const NAME_BYTES = 64
-/** Of a name that is too long these are kept of its beginning and its end; the dots between them take three. */
+/** Bytes kept of the beginning and the end of a name that is too long; the dots between them take three. */
 const [NAME_BEGINS, NAME_ENDS] = [21, 40]
 const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
@@ -54,7 +54,7 @@ export function windowKey(prefix: string, id: string, lengthUs: number, policy: 
   return `${prefix}${FORMAT}:{${id}}:${lengthUs}:${policy}`
 }
 
-/** The key of the living processes: a sorted set by the time of the last heartbeat, in ms since 1970. */
+/** The key of the live processes: a sorted set by the time of the last heartbeat, in ms since 1970. */
 export function livingKey(prefix: string, tag: string): string {
   return `${prefix}living:{${tag}}`
 }

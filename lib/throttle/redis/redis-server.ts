@@ -14,11 +14,11 @@ const KEPT_MS = 60_000
 const TOGETHER = 100
 const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
-/** What all keys of a process have in common. */
+/** Parts that all keys of a process share. */
 export interface Keys {
   /** Begins every key. */
   readonly prefix: string
-  /** Names this process among the living. */
+  /** Name of this process in the list of live processes. */
   readonly process: string
   /** A window's hash keeps its subject's name. */
   readonly keepSubjects: boolean

@@ -390,7 +390,7 @@ export class ThrottledRequest implements MeterObserver {
   }
 }
 
-/** Its subject has used so much that it is asked to stop. */
+/** Whether the subject has used twice its limit, so the handler should stop. */
 function isOverrun(hold: RequestHold, now: number): boolean {
   return hold.state === 'live' && hold.account.current(now).workUs(now) > OVERRUN_LIMITS * hold.limitUs
 }

@@ -1,10 +1,10 @@
 import type { LeftOut, Stopwatch } from '../../http/measure/stopwatch'
 import { type Clock, nowUs } from '../../http/clock'
 
-/** How often the event loop is looked at while requests are in flight. */
+/** Interval of the checks of the event loop while requests are in flight. */
 const TICK_MS = 10
 const TICK_US = TICK_MS * 1_000
-/** The loop stood still if a look comes later than this after the one before. */
+/** The loop was blocked if two checks are further apart than this. */
 const STALL_US = TICK_US + 20_000
 
 /**

@@ -15,21 +15,21 @@ const TOGETHER = 100
 /** With this many commands under way, reports wait for an answer. `FULL` reports fill a command, and do not wait. */
 const UNDER_WAY = 2
 const FULL = 16
-/** Reports that nobody waits for, at one tick: requests that wait are not to wait behind them. */
+/** Largest number of background reports per tick, so that requests do not wait behind them. */
 const TICK_MOST = 500
 /** Heartbeats: while the breaker is closed; while it is not; while a command was not answered. */
 const BEAT_MS = 1_000
 const BEAT_OPEN_MS = 200
 const BEAT_DOUBTED_MS = 20
-/** For this long after the process starts, a server that has not answered yet is no outage. */
+/** After the process starts, a server may stay silent for this long before it counts as an outage. */
 const START_US = 1_000_000
-/** A wall clock may be this far from the server's, until the server says its time. */
+/** Largest difference assumed between wall clocks until the server states its time. */
 const WALL_ERROR_US = 1_000_000
 
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
-/** Where no more may run than this, ends are told at once: other processes need each place. */
+/** Largest concurrency at which each end is reported at once, because other processes need each place. */
 const FEW_PLACES = 8
 
 /** The store of a link, as all policies over it share it in this process. */
@@ -40,7 +40,7 @@ export interface LinkedStore {
   readonly deadlineMs: number
   /** What requests get during an outage, for messages. */
   readonly meanwhile: string
-  /** What is told with each heartbeat: what this process refuses, and its policies with their terms. */
+  /** Content of each heartbeat: refusals of this process, and its policies with their terms. */
   readonly refused: RefusalsMessage
   readonly statedTerms: string[]
   /** The number of the last report. */
@@ -49,7 +49,7 @@ export interface LinkedStore {
   linkOf(id: string): Link
   /** Accounts of all policies. */
   accounts(): Iterable<Account>
-  /** Hears the terms that other processes state. */
+  /** Receives the terms of other processes. */
   compareTerms(stated: readonly string[], place: string | undefined): void
 }
 
@@ -90,7 +90,7 @@ export class Link implements Server {
   #isTicking = false
   /** Callers of {@link refresh}, by account. Each waits for the answer to a report with a `seq` above its own. */
   readonly #refreshed = new Map<Account, { readonly seq: number; readonly told: () => void }[]>()
-  /** What the last heartbeat said of the server's data. */
+  /** State of the server's data by the last heartbeat. */
   #token: string | undefined
 
   constructor(
@@ -153,14 +153,14 @@ export class Link implements Server {
 
   // --- what asks for a report
 
-  /** Something happened in the account: a tick looks at it. */
+  /** The account has changed, so the next tick checks it. */
   activate(account: Account): void {
     if (this.#isClosed) return void this.#linkOf(account) // another server keeps it now, whose ticks look at it
     this.#active.add(account)
     if (!this.#isTicking) this.#tickLater()
   }
 
-  /** A tick is to look at the account again, or somebody waits for its figures. */
+  /** Whether the next tick checks the account again, or a caller waits for its figures. */
   isActive(account: Account): boolean {
     return this.#active.has(account) || this.#refreshed.has(account)
   }
@@ -191,7 +191,7 @@ export class Link implements Server {
    * Brings the other processes' newest figures, if the server answers within the deadline.
    *
    * @param time the promise resolves by then, whatever becomes of the report
-   * @param isLast the process closes: it tells its last figures also to a server that missed a deadline a moment ago
+   * @param isLast the process closes, so this report is sent even if the server has just missed a deadline
    */
   refresh(account: Account, time = new TimeLimit(this.#clock, WAITS_MS), isLast = false): Promise<void> {
     const link = this.#linkOf(account)
@@ -381,7 +381,7 @@ export class Link implements Server {
     this.#sendBeat()
   }
 
-  /** The answer to an earlier heartbeat does not count any more. */
+  /** Ignores the answer to an earlier heartbeat. */
   #sendBeat(): void {
     if (this.#isClosed) return
     this.#cancelBeat()
@@ -504,7 +504,7 @@ function areFew(account: Account, now: number): boolean {
   return !account.hasPlace(account, account.usedUs(now), FEW_PLACES)
 }
 
-/** Whether a tick is to look at the account again, though nothing is due. */
+/** Whether the next tick checks the account again, although no report is due. */
 function isActive({ own, line, grant }: Account): boolean {
   return own.live.length > 0 || line.length > 0 || grant.wasAsked || grant.demandUs > 0
 }

@@ -5,7 +5,7 @@ import { shown } from '../../http/options'
 import { warn } from '../../http/warn-once'
 import { type StoreMessage, channels } from '../events'
 
-/** A server's outages are warned of at most so often, and so are records that cannot be read. */
+/** Shortest time between two warnings of one server's outages, or of unreadable records. */
 const EVERY_MS = 60_000
 
 /** Where a server is, and what requests get without it: for messages. */
@@ -101,7 +101,7 @@ export class OutageNews {
     )
   }
 
-  /** Nobody asks the server any more. */
+  /** The server is not asked any more. */
   close(): void {
     this.#settle(() => undefined)
   }

@@ -22,7 +22,7 @@ export interface ThrottleStore {
 export interface AccountStore extends UsageStore {
   /** The server that keeps the accounts of the subject with this id now. */
   serverOf(id: string): StoreServer
-  /** Says from now on what becomes of the servers. */
+  /** Reports changes of the servers from now on. */
   watch(watcher: StoreWatcher): void
   /**
    * Names what it keeps, such as a database and a prefix. Two stores of one process that say the same keep the same
@@ -86,7 +86,7 @@ export interface Beat {
   readonly terms?: readonly string[]
 }
 
-/** Who is to know what becomes of a store's servers. */
+/** Receives changes of a store's servers. */
 export interface StoreWatcher {
   /** The server can be reached now, or again: what it was told before may be gone. */
   ready(server: StoreServer): void
