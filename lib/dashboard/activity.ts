@@ -4,7 +4,8 @@ import { fullPath } from '../http/request/full-path'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
 import { RefusalRun } from '../throttle/refusals'
 import { STEP_MS, Series } from '../throttle/series'
-import { routeAskedFor, routeName } from './route-name'
+import { routeAskedFor, routeName } from '../inspect/route-name'
+import { RouteTimes } from './route-times'
 
 /** Routes told apart; what comes later shares a line. */
 const MOST_ROUTES = 200
@@ -24,6 +25,7 @@ const LOOK_UPS_KEPT = 500
 export interface RouteActivity {
   readonly ms: Series
   readonly requests: Series
+  readonly times: RouteTimes
 }
 
 /** Requests of one subject to one route that were refused by one window for one reason. */
@@ -49,12 +51,15 @@ export class Activity {
   readonly refused = new Series()
   readonly synced = new Series()
   readonly syncMs = new Series()
+  readonly #blockedMs = new Series()
+  #stalledUs = 0
   readonly routes = new Map<string, RouteActivity>()
   readonly refusals = new Map<string, Refusals>()
   /** As of the last refusal. */
   isDryRun = false
   readonly #now: () => number
   readonly #isWatched: () => boolean
+  readonly #stalls: { readonly stalledUs: number }
   /** Ends all subscriptions. */
   readonly close: () => void
   /** Routes by the method and path that were asked for. */
@@ -68,15 +73,19 @@ export class Activity {
    * @param now in milliseconds
    * @param seen is told which subject asked for time in which window
    * @param isWatched whether somebody looks now
+   * @param stalls how long the event loop has stood still
    */
   constructor(
     windows: ReadonlySet<string>,
     now: () => number,
     seen: (window: string, subject: string) => void,
     isWatched: () => boolean,
+    stalls: { readonly stalledUs: number },
   ) {
     this.#now = now
     this.#isWatched = isWatched
+    this.#stalls = stalls
+    this.#stalledUs = stalls.stalledUs
     const ours = <M extends { readonly window: string }>(take: (message: M) => void) => {
       return (message: M) => void (windows.has(message.window) && take(message))
     }
@@ -97,7 +106,10 @@ export class Activity {
           (req as Request | undefined) === undefined ? OTHER_ROUTES : (routeName(req) ?? OTHER_ROUTES),
         )
         route.ms.add(now(), chargedMs)
-        if (by === 'request') route.requests.add(now(), 1)
+        this.#noteStalls()
+        if (by !== 'request') return
+        route.requests.add(now(), 1)
+        route.times.add(now(), chargedMs)
       }),
       'express-tollgate:synced': ours<SyncedMessage>(({ latencyMs }) => {
         this.synced.add(now(), 1)
@@ -106,13 +118,25 @@ export class Activity {
     })
   }
 
+  /** For how long handlers blocked the event loop in the last minute, in milliseconds. */
+  blockedMs(): number {
+    this.#noteStalls()
+    return this.#blockedMs.aMinute(this.#now())
+  }
+
+  #noteStalls(): void {
+    const { stalledUs } = this.#stalls
+    if (stalledUs > this.#stalledUs) this.#blockedMs.add(this.#now(), (stalledUs - this.#stalledUs) / 1_000)
+    this.#stalledUs = stalledUs
+  }
+
   #route(name: string): RouteActivity {
     const known = this.routes.get(name)
     if (known !== undefined) return known
     if (this.routes.size >= MOST_ROUTES)
       this.#forget(this.routes, ({ requests, ms }, now) => requests.total(now) + ms.total(now))
     if (this.routes.size >= MOST_ROUTES) this.#dropLightest()
-    const route = { ms: new Series(), requests: new Series() }
+    const route = { ms: new Series(), requests: new Series(), times: new RouteTimes() }
     this.routes.set(name, route)
     return route
   }

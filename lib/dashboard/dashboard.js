@@ -4,6 +4,8 @@ const STEP_MS = 5_000
 const ADVICE_EVERY_MS = 30_000
 /** From this share of the limit on, a subject is near it. */
 const NEAR = 0.8
+/** Shorter blocking is not worth a notice. */
+const BLOCKED_MS = 500
 const REASONS = {
   spent: 'limit used up',
   reserved: 'running requests have reserved the rest',
@@ -106,12 +108,15 @@ async function reset(who, label) {
 
 function show(news) {
   latest = news
-  const { at, source, trouble, totals, admitted, refused, reasons, refusals, routes, store, overload } = news
+  const { at, source, trouble, totals, admitted, refused, reasons, refusals, routes, store, overload, blockedMs } = news
   $('live').textContent = 'Live'
   $('trouble').hidden = !trouble
   write($('trouble'), trouble ? `${trouble}. Subjects are as this process knows them.` : '')
   $('overload').hidden = !overload
   write($('overload'), overload ? overloadText(overload) : '')
+  $('blocked').hidden = blockedMs < BLOCKED_MS
+  const blocked = `Handlers blocked the event loop for ${duration(blockedMs)} of the last minute`
+  write($('blocked'), `${blocked}: all requests of this process waited. The routes that took the most are below.`)
   write($('refused'), String(refused.aMinute))
   write($('reasons'), reasons.map(({ reason, count }) => `${BRIEF[reason] ?? BRIEF.outage}: ${count}`).join(', '))
   write($('admitted'), String(admitted.aMinute))
@@ -298,9 +303,14 @@ function routeItem() {
   return element('li', { class: 'route' }, text, element('div', { class: 'chart' }), element('p', { class: 'spent' }))
 }
 
-function showRoute(item, { route, requests: n, ms }, share, at) {
+function timesText({ meanMs, p95Ms }) {
+  return `mean ${duration(meanMs)}, p95 ${duration(p95Ms)}`
+}
+
+function showRoute(item, { route, requests: n, ms, times, anHourAgo }, share, at) {
   writeName(item.querySelector('.who'), route)
-  write(item.querySelector('.note'), requests(n))
+  const before = anHourAgo ? `; an hour ago ${timesText(anHourAgo)}` : ''
+  write(item.querySelector('.note'), requests(n) + (times ? `, ${timesText(times)}${before}` : ''))
   const part = ms.aMinute > 0 ? `, ${Math.round(share * 100)} %` : ''
   write(item.querySelector('.spent'), duration(ms.aMinute) + part)
   chart(item.querySelector('.chart'), `Processing time of ${route}`, ms.points, at, duration)

@@ -4,6 +4,7 @@ import type { PublishedWindow } from '../inspect/published-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
 import { type FoundWindow, Names, type ShownSubject, bySubject, viewed } from './subjects'
+import type { Times } from './route-times'
 import type { View } from './view'
 
 /** Entries shown of each list. */
@@ -37,6 +38,15 @@ interface RefusedSubject {
   }[]
 }
 
+/** What a route cost in the last minute, and how long its requests take. */
+export interface ShownRoute {
+  readonly route: string
+  readonly requests: number
+  readonly ms: Charted
+  readonly times: Times | undefined
+  readonly anHourAgo: Times | undefined
+}
+
 /** The figures of one moment, the same for all viewers. */
 export interface Overview {
   /** When, in milliseconds since 1970; the newest point of each chart. */
@@ -61,7 +71,9 @@ export interface Overview {
   /** Refusals of the last minute by reason, the most first. */
   readonly reasons: readonly { readonly reason: string | undefined; readonly count: number }[]
   readonly refusals: readonly RefusedSubject[]
-  readonly routes: readonly { readonly route: string; readonly requests: number; readonly ms: Charted }[]
+  readonly routes: readonly ShownRoute[]
+  /** For how long handlers blocked the event loop of this process in the last minute. */
+  readonly blockedMs: number
   /** What this process sheds; undefined where it is not overloaded. */
   readonly overload: OverloadMessage | undefined
   readonly store: {
@@ -105,10 +117,12 @@ export function overview(
   const names = new Names(own, fromRedis ? shared.windows : [], refused, appNames)
   const subjects = bySubject(windows, names)
   const sum = (of: 'spentMs' | 'holdMs' | 'running') => windows.reduce((total, each) => total + each[of], 0)
-  const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
+  const routes = [...activity.routes].map(([route, { ms, requests, times }]) => ({
     route,
     requests: requests.aMinute(now),
     ms: { aMinute: ms.aMinute(now), points: ms.points(now) },
+    times: times.at(now, 0),
+    anHourAgo: times.at(now, 1),
   }))
   const asked = activity.synced.points(now)
   return {
@@ -132,6 +146,7 @@ export function overview(
       .filter(({ ms, requests }) => requests > 0 || ms.points.some((point) => point > 0))
       .sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests)
       .slice(0, ROUTES),
+    blockedMs: activity.blockedMs(),
     overload: inside.overload?.message,
     store: {
       shared: inside.shared !== undefined,

@@ -89,6 +89,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     () => inside.clock.now(),
     (window, name) => spenders.saw(window, name),
     () => viewers.areThere,
+    inside.stalls,
   )
   const all =
     redis === undefined

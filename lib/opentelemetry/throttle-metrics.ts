@@ -1,5 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
+import { routeName } from '../inspect/route-name'
 import type {
   AdmittedMessage,
   ChargedMessage,
@@ -10,6 +11,8 @@ import type {
 
 /** Bounds in seconds: OpenTelemetry's default ones are meant for milliseconds. */
 const PROCESSING_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** Routes told apart. */
+const MOST_ROUTES = 200
 const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25, 1]
 
 /**
@@ -19,7 +22,8 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  * - `tollgate.requests` {request}: by `tollgate.window` and `tollgate.outcome`, which is `admitted`, `refused`,
  *   `unavailable`, `overload` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `reserved`,
  *   `concurrency`, `queue`, `outage` or `overload`
- * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window`
+ * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window` and `tollgate.route`, such as
+ *   `GET /users/:id`: the first 200 routes, then `other routes`
  * - `tollgate.hold.duration` s: time held for running requests, by `tollgate.window`
  * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`
  * - `tollgate.degraded` {store}: stores that do not answer
@@ -76,6 +80,13 @@ function measured(meter: Meter): () => void {
     unit: 's',
     description: 'Delay of the event loop while load is shed',
   })
+  const routes = new Set<string>()
+  const routeOf = (req: ChargedMessage['req'] | undefined): string => {
+    const name = req && routeName(req)
+    if (name === undefined || (!routes.has(name) && routes.size >= MOST_ROUTES)) return 'other routes'
+    routes.add(name)
+    return name
+  }
   const of = (window: string) => ({ 'tollgate.window': window })
 
   return listenTo('throttleMetrics()', {
@@ -88,8 +99,8 @@ function measured(meter: Meter): () => void {
       const outcome = dryRun ? 'dry_run' : answered
       requests.add(1, { ...of(window), 'tollgate.outcome': outcome, 'tollgate.reason': reason })
     },
-    'express-tollgate:charged'({ window, chargedMs, holdMs }: ChargedMessage) {
-      if (chargedMs > 0) time.record(chargedMs / 1_000, of(window))
+    'express-tollgate:charged'({ req, window, chargedMs, holdMs }: ChargedMessage) {
+      if (chargedMs > 0) time.record(chargedMs / 1_000, { ...of(window), 'tollgate.route': routeOf(req) })
       hold.add(-holdMs / 1_000, of(window))
     },
     'express-tollgate:synced'({ window, latencyMs }: SyncedMessage) {

@@ -1,6 +1,7 @@
 import type { Clock } from '../http/clock'
 import type { Overload } from './overload/overload'
 import type { Policy } from './options'
+import type { StallSharing } from './request/stalls'
 import type { Accounts } from './store/accounts'
 import type { SharedStore } from './store/shared-store'
 
@@ -12,6 +13,7 @@ export interface ThrottleIntrospection {
   readonly clock: Clock
   /** Undefined where the throttle sheds no load. */
   readonly overload: Overload | undefined
+  readonly stalls: StallSharing
 }
 
 const introspections = new WeakMap<object, ThrottleIntrospection>()

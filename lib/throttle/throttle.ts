@@ -255,7 +255,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   const leaveOverload = values.overload && overload?.join(values.overload)
   const shared = store && SharedStore.of(store, clock).note(onOutage)
-  exposeForInspection(throttle, { windows, shared, clock, overload })
+  exposeForInspection(throttle, { windows, shared, clock, overload, stalls: rules.stalls })
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),

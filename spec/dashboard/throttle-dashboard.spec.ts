@@ -223,7 +223,7 @@ describe('throttleDashboard()', () => {
 
   it('tells a bounded number of refused subjects apart, and does not search all of them for each new one', (t) => {
     const clock = manualClock(Date.UTC(2026, 0, 1))
-    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false) // prettier-ignore
+    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false, { stalledUs: 0 }) // prettier-ignore
     t.after(() => activity.close())
     const totals = t.mock.method(Series.prototype, 'total')
     const req = { method: 'GET', baseUrl: '', path: '/', app: express() }
@@ -244,6 +244,30 @@ describe('throttleDashboard()', () => {
     clock.advance(600_000)
     refuse('the next day')
     assert.deepEqual([...refusals.values()].map(({ subject }) => subject), ['the next day']) // prettier-ignore
+  })
+
+  it('shows how long the requests of a route took an hour ago, and how long the event loop was blocked', (t) => {
+    const clock = manualClock(Date.UTC(2026, 0, 1))
+    const stalls = { stalledUs: 5_000_000 }
+    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false, stalls) // prettier-ignore
+    t.after(() => activity.close())
+    const req = { method: 'GET', baseUrl: '', route: { path: '/report', methods: {} } }
+    const takes = (chargedMs: number, by = 'request') =>
+      channel('express-tollgate:charged').publish({ req, window: 'default', chargedMs, by })
+    for (let i = 0; i < 100; i++) takes(i < 90 ? 10 : 100)
+    clock.advance(3_600_000)
+    stalls.stalledUs += 700_000
+    for (let i = 0; i < 100; i++) takes(400)
+    takes(9_999, 'charge')
+    const times = activity.routes.get('GET /report')?.times
+    const shown = ([0, 1] as const).map((hoursAgo) => {
+      const { meanMs = NaN, p95Ms = NaN } = times?.at(clock.now(), hoursAgo) ?? {}
+      return [Math.round(meanMs), Math.round(p95Ms / 20) * 20] // a bucket is 9 % wide
+    })
+    assert.deepEqual(shown, [[400, 420], [19, 100]]) // prettier-ignore
+    assert.equal(activity.blockedMs(), 700)
+    clock.advance(3_600_000)
+    assert.deepEqual([times?.at(clock.now(), 0), activity.blockedMs()], [undefined, 0])
   })
 
   it('shows as many subjects as fit the view, found by name or hash and sorted as wanted, and says of how many', async (t) => {

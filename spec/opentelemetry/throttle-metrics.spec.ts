@@ -54,11 +54,33 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
     { attributes: { ...window, 'tollgate.outcome': 'refused', 'tollgate.reason': 'spent' }, value: 2 },
   ])
   assert.deepEqual(points('tollgate.hold.duration'), [{ attributes: window, value: 0 }])
-  const [time] = points('tollgate.processing.duration')
-  assert.deepEqual(time?.attributes, window)
-  assert.equal((time?.value as { sum: number }).sum, 1.12)
+  const times = points('tollgate.processing.duration').map(({ attributes, value }) => [
+    attributes,
+    (value as { sum: number }).sum,
+  ])
+  assert.deepEqual(times, [
+    [{ ...window, 'tollgate.route': 'GET /work' }, 0.12],
+    [{ ...window, 'tollgate.route': 'GET /throttled' }, 1],
+  ])
   for (const { descriptor } of metrics) assert.match(descriptor.unit, /^(s|\{\w+\})$/, descriptor.name)
   assert.doesNotMatch(JSON.stringify(metrics), /ada/)
+})
+
+it('tells 200 routes apart', (t) => {
+  const seen = new Set<unknown>()
+  const record = (_value: number, of: Record<string, unknown> = {}) => void seen.add(of['tollgate.route'])
+  const make = () => ({ add: () => {}, record })
+  const stop = throttleMetrics({ createCounter: make, createHistogram: make, createUpDownCounter: make, createGauge: make } as never) // prettier-ignore
+  t.after(stop)
+  const charged = (route: unknown) =>
+    channel('express-tollgate:charged').publish({ window: 'default', chargedMs: 1, holdMs: 1, req: { method: 'GET', baseUrl: '', route } }) // prettier-ignore
+  for (let i = 0; i < 1_000; i++) charged({ path: `/${i}`, methods: {} })
+  charged(undefined)
+  charged({ path: '/7', methods: {} })
+  assert.deepEqual(
+    [seen.size, seen.has('GET /7'), seen.has('GET /200'), seen.has('other routes')],
+    [201, true, false, true],
+  )
 })
 
 it('a meter that throws does not end the process: a warning says so', async (t) => {

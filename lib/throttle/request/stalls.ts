@@ -15,6 +15,8 @@ const STALL_US = TICK_US + 20_000
 export class StallSharing implements LeftOut {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
   leftOutUs = 0
+  /** How long the loop has stood still while requests were in flight. */
+  stalledUs = 0
   #inFlight = 0
   #lookedAt = 0
   #isTimed = false
@@ -60,6 +62,7 @@ export class StallSharing implements LeftOut {
     const gapUs = now - this.#lookedAt
     this.#lookedAt = now
     if (gapUs < STALL_US || this.#inFlight === 0) return
+    this.stalledUs += gapUs - TICK_US
     const payer = this.#running
     const us = payer === undefined ? Math.floor((gapUs - TICK_US) * (1 - 1 / this.#inFlight)) : gapUs
     this.leftOutUs += us

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { routeAskedFor, routeName } from '../../lib/dashboard/route-name'
+import { routeAskedFor, routeName } from '../../lib/inspect/route-name'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { serve } from '../support/serve'
 
