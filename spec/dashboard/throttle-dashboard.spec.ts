@@ -516,7 +516,7 @@ describe('throttleDashboard()', () => {
   it('keeps a bounded number of subjects and routes, those that matter', async (t) => {
     const clock = manualClock(Date.UTC(2026, 0, 1))
     const { app, at, origin, spend } = await start(t, { clock, limitMs: 10_000 })
-    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false) // prettier-ignore
+    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false, { stalledUs: 0 }) // prettier-ignore
     t.after(() => activity.close())
     for (let i = 0; i < 250; i++) app.get(`/api/route-${i}`, (_req, res) => void res.end())
     await spend('big', 5_000)
