@@ -248,42 +248,6 @@ describe('the console in a browser', () => {
     assert.equal(await answered(1_400, 3_404), '1400 ms', 'beside earlier requests')
   })
 
-  it('shows the page of the app that signs in, and loads its icon', async () => {
-    await page.goto(`${running.origin}/login`)
-    await page.fill('#username', 'ada')
-    await page.fill('#password', 'analytical engine')
-    await page.click('button[value=login]')
-    const accept = page.locator('button[value=accept]')
-    await page.locator('h1', { hasText: 'You are signed in' }).or(accept).waitFor()
-    if (await accept.isVisible()) await accept.click()
-    await page.locator('h1', { hasText: 'You are signed in' }).waitFor()
-    assert.match(await page.locator('main').innerText(), /"given_name": "Ada"/)
-    await looksWell(page, 'callback')
-    const width = await page.evaluate(`new Promise((resolve, reject) => {
-      const icon = Object.assign(new Image(), { onload: () => resolve(icon.naturalWidth > 0), onerror: reject })
-      icon.src = document.querySelector('link[rel=icon]').href
-    })`)
-    assert.equal(width, true)
-  })
-
-  it('gets in again by itself after Retry-After', async () => {
-    await close()
-    await open(3_000)
-    await signIn()
-    const refusals = page.locator('#log b', { hasText: '429' })
-    // A window may end between two calls, but not between all.
-    for (let n = 1; (await refusals.count()) === 0; n += 2) {
-      assertIs(n, below(10))
-      await page.click('#force button')
-      await answer(n - 1).waitFor()
-      await call('A person')
-      await answer(n).waitFor()
-    }
-    await said(/LWB1-ADA: 200 OK/)
-    assert.equal(await refusals.count(), 1, 'one wait was enough')
-    await until(() => leftMs('default'), above(2_500))
-  })
-
   it('shows that a request waits, for as long as it does', async () => {
     const waiting = page.locator('#under-way li', { hasText: '/platform/dates' })
     let answer = () => {}

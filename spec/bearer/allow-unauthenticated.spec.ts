@@ -35,14 +35,7 @@ describe('allowUnauthenticated({ paths })', () => {
     const ask = await asking(app())
     for (const path of ['/platform/places', '/platform/places/7', '/platform/dates?x=/y'])
       assert.equal(await ask(path), 200)
-    for (const path of [
-      '/',
-      '/platform',
-      '/platform/placesx',
-      '/platform/tree',
-      '/x/platform/places',
-      '/platform/place',
-    ])
+    for (const path of '/ /platform /platform/placesx /platform/tree /x/platform/places /platform/place'.split(' '))
       assert.equal(await ask(path), 403, path)
   })
 
@@ -63,48 +56,18 @@ describe('allowUnauthenticated({ paths })', () => {
 
   it('judges every spelling as Express routes it', async () => {
     const ask = await asking(app())
-    for (const path of [
-      '/platform/places/',
-      '/PLATFORM/Places',
-      'http://api.test/platform/places',
-      '/platform/places//x',
-    ]) {
-      assert.equal(await ask(path), 200, path)
-    }
-    for (const path of [
-      '//platform/places',
-      '/platform//places',
-      '/platform/plac%65s',
-      '/platform/places%2f',
-      '/platform/places;x',
-    ]) {
-      assert.equal(await ask(path), 403, path)
-    }
+    const same = '/platform/places/ /PLATFORM/Places http://api.test/platform/places /platform/places//x'
+    for (const path of same.split(' ')) assert.equal(await ask(path), 200, path)
+    const others = '//platform/places /platform//places /platform/plac%65s /platform/places%2f /platform/places;x'
+    for (const path of others.split(' ')) assert.equal(await ask(path), 403, path)
   })
 
   it('gives a path with dot segments no permission, however they are spelt', async () => {
     const ask = await asking(app())
-    for (const segment of [
-      '..',
-      '.',
-      '%2e%2e',
-      '.%2E',
-      '%252e%252e',
-      '..;',
-      '..;a=b',
-      '..%2f',
-      '..%5c',
-      '%2e%2e%3bx',
-    ]) {
-      for (const path of [
-        `/platform/places/${segment}/tree`,
-        `/platform/places/${segment}`,
-        `/platform/places/a/${segment}/b`,
-      ]) {
-        assert.equal(await ask(path), 403, path)
-      }
+    for (const segment of '.. . %2e%2e .%2E %252e%252e ..; ..;a=b ..%2f ..%2ftree ..%5c %2e%2e%3bx'.split(' ')) {
+      for (const path of [`${segment}/tree`, segment, `a/${segment}/b`])
+        assert.equal(await ask(`/platform/places/${path}`), 403, path)
     }
-    assert.equal(await ask('/platform/places/..%2ftree'), 403)
     assert.equal(await ask('/platform/places/...'), 200)
     assert.equal(await ask('/platform/places/a..b'), 200)
   })

@@ -31,20 +31,6 @@ describe('requireBearer() throws at startup', () => {
     })
   })
 
-  it('where two ways to check tokens contradict each other', () => {
-    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
-    const verify = () => Promise.resolve(undefined)
-    for (const [name, value] of Object.entries({ key: jwk, issuers: [dev], cache: false, typ: 'at+jwt' })) {
-      const ways = { introspection, verify }
-      for (const [way, how] of Object.entries(ways)) {
-        const options = { issuer, audience, [way]: how, [name]: value } as unknown as BearerOptions
-        assert.throws(() => requireBearer(options), new RegExp(`${way} and ${name} contradict each other`))
-      }
-    }
-    const both = { issuer, audience, introspection, verify } as unknown as BearerOptions
-    assert.throws(() => requireBearer(both), /introspection and verify contradict each other/)
-  })
-
   it('and for nothing that is right', () => {
     const right: object[] = [
       ...['http://localhost/keys', 'http://127.0.0.1/keys', 'http://[::1]/keys'].map((jwksUri) => ({

@@ -57,15 +57,8 @@ describe('requireScope()', () => {
 
   it('answers the others with 403 insufficient_scope that names them all (RFC 6750 §3.1)', async () => {
     const get = await app()
-    for (const scope of [
-      undefined,
-      '',
-      'read',
-      'readwrite',
-      'read\twrite',
-      { read: true, write: true },
-      'READ WRITE',
-    ]) {
+    const short = ['', 'read', 'readwrite', 'read\twrite', 'READ WRITE']
+    for (const scope of [undefined, ...short, { read: true, write: true }]) {
       const answer = await get('/both', scope)
       assert.equal(answer.status, 403, JSON.stringify(scope))
       const field = answer.headers.get('www-authenticate') ?? ''

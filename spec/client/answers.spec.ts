@@ -97,19 +97,6 @@ describe('pacedFetch() and a 429 that is not of the throttle', () => {
       assert.equal(seen.length, 4)
     })
   }
-
-  it('does not begin a wait that is longer than `maxWaitMs`', async () => {
-    const { clock, client, seen } = await api((app, clock) => {
-      app.use(throttle({ ...WINDOW, clock }))
-      login(app)
-    })
-    const fetch = client({ retries: 0, maxWaitMs: 30_000 })
-    for (let i = 0; i < 2; i++) {
-      const [response, took] = await passing(clock, fetch('/login', { method: 'POST' }))
-      assert.deepEqual([response.status, took < 1_000], [429, true], `${took} ms`)
-    }
-    assert.equal(seen.length, 2)
-  })
 })
 
 describe('pacedFetch() whose first answer is a 429', () => {

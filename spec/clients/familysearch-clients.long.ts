@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { type TestContext, after, before, describe, it } from 'node:test'
 import FamilySearch from 'fs-js-lite'
 import { Passport } from 'passport'
 import { Strategy as FamilySearchStrategy } from 'passport-familysearch'
+import { startDemo } from '../../demo/spec/running'
 import { UserAgent } from '../oauth/user-agent'
+import { assertIs, atLeast, below } from '../support/until'
 import { startSystem } from './system'
 
 let system: Awaited<ReturnType<typeof startSystem>>
@@ -12,19 +14,21 @@ before(async () => {
 })
 after(() => system.close())
 
-describe('fs-js-lite', () => {
-  /** Unmodified but for its hosts, and for http, which it does not take for a whole URL. */
-  function client(): FamilySearch {
-    const fs = new FamilySearch({ appKey: 'a02j000000JBxOxAAL', redirectUri: system.callback })
-    fs.identHost = fs.platformHost = () => system.origin
-    fs.middleware.request[0] = (_client, request, next) => {
-      if (!request.url.startsWith('http')) request.url = system.origin + request.url
-      next()
-    }
-    return fs
+/** The service's own client, unmodified but for its hosts, and for http, which it does not take for a whole URL. */
+function clientOf(origin: string, options: ConstructorParameters<typeof FamilySearch>[0]): FamilySearch {
+  const fs = new FamilySearch(options)
+  fs.identHost = fs.platformHost = () => origin
+  fs.middleware.request[0] = (_client, request, next) => {
+    if (!request.url.startsWith('http')) request.url = origin + request.url
+    next()
   }
-  const call = (ask: (callback: FamilySearch.Callback) => void) =>
-    new Promise<FamilySearch.Answer>((resolve, reject) => ask((err, answer) => (err ? reject(err) : resolve(answer))))
+  return fs
+}
+const call = (ask: (callback: FamilySearch.Callback) => void) =>
+  new Promise<FamilySearch.Answer>((resolve, reject) => ask((err, answer) => (err ? reject(err) : resolve(answer))))
+
+describe('fs-js-lite', () => {
+  const client = () => clientOf(system.origin, { appKey: 'a02j000000JBxOxAAL', redirectUri: system.callback })
 
   it('logs a user in, with its redirect URI in the token URL, and calls the API', async () => {
     const fs = client()
@@ -78,5 +82,58 @@ describe('passport-familysearch', () => {
     const profile = await agent.request(back.location ?? '')
     assert.equal(profile.status, 200, profile.text)
     assert.equal((JSON.parse(profile.text) as { id: string }).id, 'KWC6-X7D')
+  })
+})
+
+const [LIMIT_MS, WINDOW_MS] = [1_000, 2_500]
+
+async function reading(t: TestContext) {
+  const windows = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, searchMs: 100 }
+  const { origin, visitor, close } = await startDemo({ dialect: 'familysearch', ...windows })
+  t.after(close)
+  const accessToken = await visitor.userToken('ada', 'family-app')
+  const fs = clientOf(origin, { appKey: 'family-app', accessToken })
+  return (path: string) => call((done) => fs.get(path, done))
+}
+
+describe('fs-js-lite with the demo', () => {
+  it('reads what its token opens, and what each answer cost', async (t) => {
+    const get = await reading(t)
+    const current = await get('/platform/users/current')
+    assert.equal(current.statusCode, 200)
+    const { users } = current.data as { users: { id: string; app: string; leftMs: number }[] }
+    assert.deepEqual(
+      users.map(({ id, app }) => [id, app]),
+      [['KWC6-X7D', 'family-app']],
+    )
+    assert.match(current.headers['x-processing-time'] ?? '', /^\d+$/)
+    assert.equal(current.headers['x-throttle-window-size'], String(LIMIT_MS))
+
+    const person = await get('/platform/tree/persons/LWB1-ADA')
+    const { persons } = person.data as { persons: { id: string }[] }
+    assert.deepEqual(
+      persons.map(({ id }) => id),
+      ['LWB1-ADA'],
+    )
+    assert.equal((await get('/platform/tree/persons/NOBODY')).statusCode, 404)
+
+    const search = await get('/platform/tree/search?name=byron')
+    assert.equal(search.headers['x-throttle-window-size'], '9000')
+    assertIs(Number(search.headers['x-processing-time']), atLeast(99), search.headers['x-processing-time'])
+  })
+
+  it('is refused over the limit, waits for Retry-After, retries and is let in', async (t) => {
+    const get = await reading(t)
+    // The window may end between the two requests; then there is nothing to wait for, and it is done once more.
+    for (let attempt = 1; ; attempt++) {
+      const forced = await get(`/platform/throttled?processingTime=${LIMIT_MS + 1}`)
+      assert.deepEqual([forced.statusCode, forced.body], [200, ''])
+      const answer = await get('/platform/users/current')
+      assert.equal(answer.statusCode, 200)
+      if (!answer.throttled && attempt < 4) continue
+      assert.deepEqual([answer.throttled, answer.retries], [true, 1], 'one wait was enough')
+      assertIs(Number(answer.headers['x-throttle-millis-used']), below(LIMIT_MS), 'a fresh window')
+      break
+    }
   })
 })

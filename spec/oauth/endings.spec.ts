@@ -9,7 +9,7 @@ import { generateKeys } from '../support/generate-keys'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { until } from '../support/until'
-import { type Form, SIGNING_KEY, USERS, VERIFIER, json, post, postJson, startServer } from './support'
+import { type Form, type Tokens, SIGNING_KEY, USERS, VERIFIER, json, post, postJson, startServer } from './support'
 import { UserAgent, request, tokensFor } from './user-agent'
 import { serve } from '../support/serve'
 
@@ -82,15 +82,7 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
   const redeem = (client: string, form: Form) => post(`${issuer}/token`, form, headersOf(client))
   const grant = async (client: string, scope?: string) => {
     const form = await code(client, scope)
-    return {
-      client,
-      form,
-      ...((await json(await redeem(client, form))) as {
-        access_token: string
-        refresh_token: string
-        id_token: string
-      }),
-    }
+    return { client, form, ...((await (await redeem(client, form)).json()) as Tokens) }
   }
   const apps = ['shop', 'shop', 'notes']
   const grants: Awaited<ReturnType<typeof grant>>[] = []
@@ -118,21 +110,8 @@ async function world(t: TestContext, store: OAuthStore, clock = manualClock(), i
   const userinfo = async (token: string) =>
     (await fetch(`${issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })).status === 200
   return {
-    ...{
-      agent,
-      clock,
-      directory,
-      grant,
-      grants,
-      headersOf,
-      heard,
-      issuer,
-      offline,
-      registered,
-      running,
-      server,
-      redeem,
-    },
+    ...{ agent, clock, directory, grant, grants, headersOf, heard },
+    ...{ issuer, offline, registered, running, server, redeem },
     /** Takes the key that signed everything out of the list. */
     removeKey: () => server.setSigningKeys([{ key: keys.next }]),
     /** As another site's form would be posted: without the `Lax` cookies, which the redirect then has. */
@@ -190,6 +169,11 @@ const confirm = async (shown: Awaited<ReturnType<UserAgent['request']>>, status 
 const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Promise<unknown>>>>> = {
   'The user signs out in the browser': {
     'by the page of the server': async (at) => confirm(await at.agent.request(`${at.issuer}/logout`)),
+    'after a second login in the same session': async (at) => {
+      const ask = { client_id: 'notes', redirect_uri: BACK.notes ?? '', prompt: 'login' }
+      await (await (await at.agent.authorize(at.issuer, request(ask))).logIn()).finish()
+      await confirm(await at.agent.request(`${at.issuer}/logout`))
+    },
     'by the id_token of an app': async (at) => {
       const hint = at.grants[2]?.id_token ?? ''
       const out = await at.agent.request(logoutWith(at, { id_token_hint: hint, post_logout_redirect_uri: BYE }))
@@ -222,16 +206,10 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, (at: World) => Pro
         await at.postFromElsewhere({ id_token_hint: at.grants[0]?.id_token ?? '', post_logout_redirect_uri: BYE }),
       )
     },
-    'a form with 6,000 characters that are no id_token': async (at) =>
-      confirm(
-        await at.postFromElsewhere({
-          id_token_hint: 'x'.repeat(6_000),
-          client_id: 'shop',
-          post_logout_redirect_uri: BYE,
-        }),
-      ),
-    'an address that is not registered': async (at) =>
-      confirm(await at.agent.request(logoutWith(at, { client_id: 'shop', post_logout_redirect_uri: `${BYE}/` })), 400),
+    'a form with 6,000 characters that are no id_token': async (at) => {
+      const form = { id_token_hint: 'x'.repeat(6_000), client_id: 'shop', post_logout_redirect_uri: BYE }
+      await confirm(await at.postFromElsewhere(form))
+    },
     'an address that is registered for signing in, with a good id_token': async (at) =>
       confirm(
         await at.agent.request(

@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import express from 'express'
-import { requireBearer } from '../../lib'
 import {
   type AuthorizationServerOptions,
   type OAuthStore,
   DirectoryBusyError,
   type SignIn,
   memoryOAuthStore,
-  redisOAuthStore,
 } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
 import { NOBODY } from '../../lib/oauth/records/owners'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
-import { answering } from '../support/answering'
-import { databaseOfSuite } from '../support/redis'
 import { type Form, VERIFIER, json, post, startServer, askToken } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 import { assertIs, below } from '../support/until'
@@ -216,21 +212,6 @@ describe("the app's own sign-in page", () => {
     assert.equal(strict.params.get('error'), 'login_required')
   })
 
-  it('steps up for an API that asks by RFC 9470', async () => {
-    const running = await started()
-    const { issuer, app, begin } = running
-    app.get('/transfer', requireBearer({ issuer, audience: issuer, acr: 'mfa' }), (_req, res) => void res.end('done'))
-    const call = (token: unknown) =>
-      fetch(`${running.origin}/transfer`, { headers: { authorization: `Bearer ${token as string}` } })
-    const { agent, url } = await begin()
-    const weak = await call((await tokensOf(issuer, await signIn(agent, url))).access_token)
-    assert.equal(weak.status, 401)
-    const [, acr = ''] = /acr_values="(.*?)"/.exec(weak.headers.get('www-authenticate') ?? '') ?? []
-    const again = await begin({ acr_values: acr }, agent)
-    const page = await signIn(agent, again.url, { userId: ADA, acr, amr: ['hwk'] })
-    assert.equal((await call((await tokensOf(issuer, page)).access_token)).status, 200)
-  })
-
   it('a session that is not remembered ends with the browser', async () => {
     const { begin } = await started()
     for (const [remember, age] of [
@@ -290,33 +271,6 @@ describe('an interaction', () => {
     assert.notEqual((await signIn(next.agent, '/sign-in', given)).params.get('code'), null)
   })
 
-  it('two tabs of a new browser both sign in', async () => {
-    const { begin, issuer } = await started()
-    const [one, two] = [await begin(), await begin()]
-    const agent = new UserAgent(issuer)
-    for (const tab of [one, two]) for (const [name, value] of tab.agent.cookies) agent.cookies.set(name, value)
-    assert.notEqual((await signIn(agent, one.url)).params.get('code'), null)
-    assert.notEqual((await signIn(agent, two.url)).params.get('code'), null)
-  })
-
-  it('begins for a user elsewhere while ten /56 of one /48 begin as many as they may', async () => {
-    const memory = memoryOAuthStore()
-    const store: OAuthStore = { ...memory, count: (key, by, ms, stranger) => memory.count(key, 20 * by, ms, stranger) }
-    const { issuer, app } = await started({ store })
-    app.set('trust proxy', 1)
-    const begin = async (address: string) => {
-      const url = `${issuer}/authorization?${new URLSearchParams({ ...request() }).toString()}`
-      return (await fetch(url, { redirect: 'manual', headers: { 'x-forwarded-for': address } })).status
-    }
-    const flood = new Map<number, number>()
-    for (let i = 0; i < 300; i++) {
-      const status = await begin(`2001:db8:77:${(i % 10) + 1}00::1`)
-      flood.set(status, (flood.get(status) ?? 0) + 1)
-    }
-    assert.deepEqual(Object.fromEntries(flood), { 303: 75, 429: 225 }) // each counts as 20: a quarter of 6,000
-    for (const address of ['203.0.113.5', '2001:db9::1', '192.0.2.1']) assert.equal(await begin(address), 303)
-  })
-
   it('tells the page of at most 20 languages and strengths, and keeps the request once', async () => {
     const memory = memoryOAuthStore()
     let kept = 0
@@ -347,26 +301,6 @@ describe('an interaction', () => {
     assert.equal((await agent.authorize(issuer, request())).status, 429)
     const spa = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
     assert.equal((await agent.authorize(issuer, request(spa))).status, 303)
-  })
-})
-
-describe('an interaction over Redis', () => {
-  const database = databaseOfSuite()
-
-  it('ends in another process than it began in, once', async () => {
-    const store = redisOAuthStore(database.url)
-    after(() => store.close())
-    await answering(store)
-    const shared = { store, issuer: 'http://localhost/oauth' }
-    const [first, second] = [await started(shared), await started(shared)]
-    const agent = new UserAgent(first.origin)
-    const { url } = await first.begin({}, agent)
-    const moved = new UserAgent(second.origin)
-    for (const [name, value] of agent.cookies) moved.cookies.set(name, value)
-    assert.equal(((await told(moved, url)) as { client: { id: string } }).client.id, 'web')
-    const pages = await Promise.all([signIn(agent, url), signIn(moved, url), signIn(moved, url)])
-    assert.equal(pages.filter(({ location }) => location?.includes('code=')).length, 1)
-    assert.equal(pages.filter(isStartAgain).length, 2)
   })
 })
 

@@ -153,9 +153,9 @@ describe('pages.terms as a function', () => {
 })
 
 /** A server whose directory has one app, of whatever name and URIs: the app's database need not check them. */
-function started(app: Partial<Client>): Promise<RunningServer> {
+function started(app: Partial<Client>, options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
   const client: Client = { clientId: 'web', name: 'App', realm: '/w', redirectUris: [URI], approval: 'ask', ...app }
-  return startServer({ clients: { findClient: () => Promise.resolve(client) } })
+  return startServer({ clients: { findClient: () => Promise.resolve(client) }, ...options })
 }
 
 /** Every page with the app's name, on the way to its code. */
@@ -172,7 +172,9 @@ const policyOf = ({ response }: Page) => response.headers.get('content-security-
 describe('an app’s name on the pages', () => {
   it('is text, whatever it means to a template or to String.replace()', async () => {
     for (const name of ['$&', "$1 $$ $` $'", '$<app> {{csrf}} {host} {app}', '</bdi><script>x</script>', '&amp;']) {
-      const pages = await pagesOf(await started({ name }))
+      const users = { ...answering(() => ada), findUser: () => Promise.resolve({ ...ada, username: '<b>u</b>' }) }
+      const pages = await pagesOf(await started({ name }, { users }))
+      assert.ok(pages.every(({ text }) => !text.includes('<b>')) && pages[2]?.text.includes('&lt;b&gt;u'))
       const escaped = name.replace(/[&<>"']/g, (one) => `&${entity(one)};`)
       for (const page of pages) assert.ok(page.text.includes(`<bdi>${escaped}</bdi>`), `${name}: ${page.text}`)
       assert.equal(pages[3]?.fields.state, 'st-123')

@@ -149,12 +149,12 @@ describe('text from a URL', () => {
     ...['javascript:alert(1)//https://client.test/cb', 'data:text/html,https://client.test/cb', 'https://*.test/cb'],
     ...['https://127.0.0.1/cb', 'https://client.test/cb;x', 'https://client.test/CB', 'https://client.test/cb&x=1'],
   ]
-  for (const trick of TRICKS) {
-    it(`RFC 9700 §4.1.3: ${JSON.stringify(trick)} is not ${REGISTERED} (O159)`, async () => {
+  it(`RFC 9700 §4.1.3: no other spelling is ${REGISTERED} (O159)`, async () => {
+    for (const trick of TRICKS) {
       const answer = await page({ redirect_uri: trick })
-      assert.deepEqual([answer.status, answer.location], [400, null])
-    })
-  }
+      assert.deepEqual([answer.status, answer.location], [400, null], JSON.stringify(trick))
+    }
+  })
 })
 
 it('every page and token response has Cache-Control: no-store (O149)', async () => {

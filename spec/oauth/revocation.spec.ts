@@ -194,8 +194,4 @@ describe('logout at the website', () => {
       assert.deepEqual([page.status, page.location], [status, status === 303 ? uri : null], uri)
     }
   })
-
-  it('says signed out to somebody who is not signed in', async () => {
-    assert.equal((await leave(new UserAgent(running.issuer))).title, 'You are signed out')
-  })
 })

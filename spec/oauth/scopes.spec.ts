@@ -6,14 +6,7 @@ import { AS_WEB, CLIENTS, type Form, json, post, startServer, askToken } from '.
 import { UserAgent, codeForm, request } from './user-agent'
 
 const WEB = CLIENTS[0] as ClientRegistration
-const OWN = [
-  'unauthenticated_session',
-  'givenName',
-  'qualifies_for_affiliate_account',
-  'user_id',
-  'country',
-  'language',
-]
+const OWN = 'unauthenticated_session givenName qualifies_for_affiliate_account user_id country language'.split(' ')
 
 async function started(options: Partial<AuthorizationServerOptions> = {}, web: Partial<ClientRegistration> = {}) {
   const running = await startServer({ dialect: 'standard', clients: clientDirectory([{ ...WEB, ...web }]), ...options })

@@ -76,12 +76,6 @@ for (const [name, handlerOf] of ADAPTERS) {
       }
     })
 
-    it('shows userinfo to the bearer of a token', async () => {
-      const { access_token: bearer = '' } = await token(await codeForm(running.issuer), AS_WEB)
-      assert.equal((await get('/userinfo', `Bearer ${bearer}`)).sub, 'KWC6-X7D')
-      assert.equal((await get('/userinfo', `Bearer ${bearer}x`)).status, 401)
-    })
-
     it('registers an app, and shows its registration for its own token', async () => {
       const metadata = JSON.stringify({ redirect_uris: ['http://localhost:3334/cb'] })
       const app = await invoke('POST', '/register', { 'content-type': 'application/json' }, metadata)

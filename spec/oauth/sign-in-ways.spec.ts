@@ -154,27 +154,6 @@ describe('languages', () => {
   })
 })
 
-describe('signing out', () => {
-  it('ends the grants of that session, those before a second login in it too, and no others', async () => {
-    const { issuer, server } = await started()
-    const agent = new UserAgent(issuer)
-    const grants = [
-      await tokensFor(issuer, {}, agent),
-      await tokensFor(issuer, { prompt: 'login' }, agent),
-      await tokensFor(issuer),
-    ]
-    await (await agent.request(`${issuer}/logout`)).submit({ action: 'logout' })
-    const left = []
-    for (const { access_token: token, refresh_token: next } of grants)
-      left.push([(await server.verify(token))?.sub, (await refresh(issuer, next)).status])
-    assert.deepEqual(left, [
-      [undefined, 400],
-      [undefined, 400],
-      ['KWC6-X7D', 200],
-    ])
-  })
-})
-
 describe('server.revokeUser()', () => {
   it("ends this user's sessions and known devices only; a new login works at once", async () => {
     const { issuer, server } = await started({ loginLimits: { perAccount: 1 } })

@@ -151,19 +151,8 @@ describe('requireBearer({ scopeFrom })', () => {
 
   it('keeps roles as they are, and OAuth scopes as RFC 6749 §3.3 has them', async () => {
     const ask = await asking({ scopeFrom: ['roles', ['app', 'groups'], 'scope'] })
-    const roles = [
-      'Team Lead',
-      'Geschäftsführung',
-      'ACME\\Admins',
-      'CN=Ops,OU="x"',
-      '管理者',
-      'Team Lead',
-      '',
-      7,
-      'a\nb',
-      null,
-    ]
-    const kept = roles.slice(0, 5) as string[]
+    const kept = ['Team Lead', 'Geschäftsführung', 'ACME\\Admins', 'CN=Ops,OU="x"', '管理者']
+    const roles = [...kept, 'Team Lead', '', 7, 'a\nb', null]
     assert.deepEqual(await ask({ roles }), [...ADA, ...kept])
     assert.deepEqual(await ask({ app: { groups: roles } }), [...ADA, ...kept])
     assert.deepEqual(await ask({ roles: 'Team Lead' }), [...ADA, 'Team Lead']) // as ADFS writes a single one
@@ -215,16 +204,6 @@ describe('requireBearer() and claims that are null', () => {
     assert.deepEqual(await (await asking({ maxTokenAgeSec: 60 }))({ iat: null }), [401, 'issued_at'])
     assert.deepEqual(await (await asking({ requiredClaims: ['tid'] }))({ tid: null }), [401, 'required_claim'])
     assert.deepEqual(await (await asking({ clients: ['web'] }))({ client_id: null, cid: 'web' }), ['ada', ''])
-  })
-
-  it('also in what an issuer or verify says of an opaque token', async () => {
-    const said = { aud: dev.options.audience, sub: 'ada', client_id: null, exp: null, iss: null, jti: null, cnf: null }
-    const { issuer, audience } = dev.options
-    const { url } = await serve(
-      express().use(requireBearer({ issuer, audience, verify: () => said }), (req, res) => void res.end(req.auth?.sub)),
-    )
-    const answer = await fetch(url, { headers: { authorization: 'Bearer opaque' } })
-    assert.deepEqual([answer.status, await answer.text()], [200, 'ada'])
   })
 })
 

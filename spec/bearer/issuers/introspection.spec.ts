@@ -207,14 +207,6 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     }
   })
 
-  it('and finds out by a probe where nothing else has been answered', async () => {
-    const { state, asked, ask } = await opaque()
-    state.statusOf = (body) => (body.includes('evil') ? 500 : 200)
-    assert.equal((await ask('evil')).status, 503)
-    assert.match(asked[1]?.body ?? '', /token=express-tollgate-probe/)
-    assert.equal((await ask('good')).status, 200)
-  })
-
   it('and for a second from its last answer, or probe, needs no other', async () => {
     const { state, asked, clock, ask } = await opaque()
     const probes = () => asked.filter(({ body }) => body.includes('express-tollgate-probe')).length

@@ -60,16 +60,8 @@ describe('requireBearer({ issuers })', () => {
 
   it('refuses issuers it does not know, however written', async () => {
     const ask = await asking(options)
-    for (const iss of [
-      'https://three.test',
-      'https://one.test/',
-      'https://ONE.test',
-      '',
-      undefined,
-      [one.issuer],
-      { a: 1 },
-      '__proto__',
-    ]) {
+    const names = ['https://three.test', 'https://one.test/', 'https://ONE.test', '', '__proto__']
+    for (const iss of [...names, undefined, [one.issuer], { a: 1 }]) {
       assert.equal(await ask(token(iss, 'api-1')), 401, JSON.stringify(iss))
     }
   })

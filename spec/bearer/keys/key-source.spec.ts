@@ -10,7 +10,7 @@ import { says } from '../../support/help-link'
 import { keyPair } from '../../support/issuer'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
-import { api, source } from '../remote-issuer'
+import { api } from '../remote-issuer'
 
 type Pair = ReturnType<typeof generateKeys>
 
@@ -140,19 +140,6 @@ describe('requireBearer() and keys that are left out', () => {
     assert.match(String(causes[0]), /the key 'k' is left out: its use is not sig/)
     assert.equal((await ask(await tokenOf(rsa, 'RS256', 'nobody'))).status, 401)
     assert.equal(causes[1], undefined)
-  })
-
-  it('loads them once the issuer has corrected them', async () => {
-    const { state, keys, clock } = await source()
-    state.keys = []
-    await assert.rejects(
-      keys.ready(),
-      /its JWK Set has no key: correct the address; an issuer .* needs the option secret/,
-    )
-    state.keys = [jwkOf(ec)]
-    clock.advance(2_000)
-    await keys.ready()
-    assert.equal(keys.all().length, 1)
   })
 })
 

@@ -10,6 +10,9 @@ import type { Page } from '../user-agent'
 import { CLIENTS, FapiParty } from './fapi-party'
 import { USERS, tokenError } from './relying-party'
 
+/** A spec by the name of its module in the plan. */
+const module = (name: string, spec: () => Promise<void>) => void it(`fapi2-security-profile-final-${name}`, spec)
+
 /** The response of `par`. */
 async function parError(response: Response): Promise<unknown> {
   assert.ok(response.status === 400 || response.status === 401, String(response.status))
@@ -42,7 +45,7 @@ describe('fapi2-security-profile-final-test-plan', () => {
   }
 
   describe('the flow, and iss', () => {
-    it('fapi2-security-profile-final-discovery-end-point-verification', async () => {
+    module('discovery-end-point-verification', async () => {
       const document = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
       assert.equal(document.pushed_authorization_request_endpoint, `${running.issuer}/par`)
       assert.equal(document.authorization_response_iss_parameter_supported, true)
@@ -50,54 +53,42 @@ describe('fapi2-security-profile-final-test-plan', () => {
       assert.ok((document.token_endpoint_auth_methods_supported as string[]).includes('private_key_jwt'))
       assert.deepEqual(document.code_challenge_methods_supported, ['S256'])
     })
-    it('fapi2-security-profile-final-happy-flow', async () => {
+    module('happy-flow', async () => {
       const app = party()
       const { access_token: token } = await app.signIn()
       assert.deepEqual(decodeJwt(token).cnf, { jkt: ada.jkt })
       assert.deepEqual([await app.call(token), await app.call(token, 'DPoP', mallory)], [200, 401])
       assert.equal(await app.call(token, 'Bearer'), 401)
     })
-    it('fapi2-security-profile-final-user-rejects-authentication', async () => {
+    module('user-rejects-authentication', async () => {
       const app = party()
       const request = app.request()
       const page = await app.open(await app.pushed(request))
       const params = app.response(await page.submit({ action: 'cancel' }), request)
       assert.deepEqual([params.get('error'), params.get('code')], ['access_denied', null])
     })
-    it('fapi2-security-profile-final-ensure-authorization-request-without-state-success', succeeds({ state: '' }))
-    it('fapi2-security-profile-final-ensure-authorization-request-without-nonce-success', succeeds({ nonce: '' }))
-    it(
-      'fapi2-security-profile-final-ensure-authorization-request-with-64-char-nonce-success',
-      succeeds({ nonce: 'n'.repeat(64) }),
-    )
-    it(
-      'fapi2-security-profile-final-ensure-authorization-request-with-long-nonce',
-      succeeds({ nonce: 'n'.repeat(384) }),
-    )
-    it(
-      'fapi2-security-profile-final-ensure-authorization-request-with-long-state',
-      succeeds({ state: 's'.repeat(384) }),
-    )
-    it('fapi2-security-profile-final-ensure-other-scope-order-succeeds', succeeds({ scope: 'email openid' }))
-    it(
-      'fapi2-security-profile-final-ensure-response-type-code-idtoken-fails',
+    module('ensure-authorization-request-without-state-success', succeeds({ state: '' }))
+    module('ensure-authorization-request-without-nonce-success', succeeds({ nonce: '' }))
+    module('ensure-authorization-request-with-64-char-nonce-success', succeeds({ nonce: 'n'.repeat(64) }))
+    module('ensure-authorization-request-with-long-nonce', succeeds({ nonce: 'n'.repeat(384) }))
+    module('ensure-authorization-request-with-long-state', succeeds({ state: 's'.repeat(384) }))
+    module('ensure-other-scope-order-succeeds', succeeds({ scope: 'email openid' }))
+    module(
+      'ensure-response-type-code-idtoken-fails',
       pushFails({ response_type: 'code id_token' }, 'unsupported_response_type'),
     )
-    it(
-      'fapi2-security-profile-final-ensure-response-type-token-fails',
-      pushFails({ response_type: 'token' }, 'unsupported_response_type'),
-    )
-    it('fapi2-security-profile-final-ensure-authorization-code-is-bound-to-client', async () => {
+    module('ensure-response-type-token-fails', pushFails({ response_type: 'token' }, 'unsupported_response_type'))
+    module('ensure-authorization-code-is-bound-to-client', async () => {
       const app = party()
       const code = await app.code(app.request())
       assert.equal(await tokenError(await party(1).redeem(code, { redirect_uri: app.redirectUri })), 'invalid_grant')
     })
-    it('fapi2-security-profile-final-ensure-client-id-in-token-endpoint', async () => {
+    module('ensure-client-id-in-token-endpoint', async () => {
       const app = party()
       const code = await app.code(app.request())
       assert.equal(await tokenError(await app.redeem(code, { client_id: 'second' })), 'invalid_client')
     })
-    it('fapi2-security-profile-final-attempt-reuse-authorization-code-after-one-second', async () => {
+    module('attempt-reuse-authorization-code-after-one-second', async () => {
       const app = party()
       const code = await app.code(app.request())
       const { access_token: token } = await json(await app.redeem(code))
@@ -105,13 +96,13 @@ describe('fapi2-security-profile-final-test-plan', () => {
       assert.equal(await tokenError(await app.redeem(code)), 'invalid_grant')
       assert.equal(await app.call(token as string), 401)
     })
-    it('fapi2-security-profile-final-ensure-token-endpoint-fails-with-expired-auth-code', async () => {
+    module('ensure-token-endpoint-fails-with-expired-auth-code', async () => {
       const app = party()
       const code = await app.code(app.request())
       clock.advance(61_000)
       assert.equal(await tokenError(await app.redeem(code)), 'invalid_grant')
     })
-    it('fapi2-security-profile-final-refresh-token', async () => {
+    module('refresh-token', async () => {
       const app = party()
       const first = await app.signIn()
       const form = { grant_type: 'refresh_token', refresh_token: first.refresh_token }
@@ -122,45 +113,39 @@ describe('fapi2-security-profile-final-test-plan', () => {
   })
 
   describe('pushed requests', () => {
-    it('fapi2-security-profile-final-ensure-unsigned-authorization-request-without-using-par-fails', async () => {
+    module('ensure-unsigned-authorization-request-without-using-par-fails', async () => {
       const app = party()
       const request = app.request()
       const params = app.response(await app.agent.authorize(running.issuer, request), request)
       assert.deepEqual([params.get('error'), params.get('code')], ['invalid_request', null])
     })
-    it(
-      'fapi2-security-profile-final-ensure-redirect-uri-in-authorization-request',
-      pushFails({ redirect_uri: '' }, 'invalid_request'),
-    )
-    it(
-      'fapi2-security-profile-final-par-ensure-pkce-required',
-      pushFails({ code_challenge: '', code_challenge_method: '' }, 'invalid_request'),
-    )
-    it(
-      'fapi2-security-profile-final-par-plain-pkce-rejected',
+    module('ensure-redirect-uri-in-authorization-request', pushFails({ redirect_uri: '' }, 'invalid_request'))
+    module('par-ensure-pkce-required', pushFails({ code_challenge: '', code_challenge_method: '' }, 'invalid_request'))
+    module(
+      'par-plain-pkce-rejected',
       pushFails({ code_challenge: VERIFIER, code_challenge_method: 'plain' }, 'invalid_request'),
     )
-    it(
-      'fapi2-security-profile-final-par-authorization-request-containing-request_uri-form-param',
+    module(
+      'par-authorization-request-containing-request_uri-form-param',
       pushFails({ request_uri: 'urn:ietf:params:oauth:request_uri:x' }, 'invalid_request'),
     )
     for (const [name, verifier] of [
-      ['fapi2-security-profile-final-ensure-pkce-code-verifier-required', ''],
-      ['fapi2-security-profile-final-incorrect-pkce-code-verifier-rejected', 'v'.repeat(43)],
+      ['ensure-pkce-code-verifier-required', ''],
+      ['incorrect-pkce-code-verifier-rejected', 'v'.repeat(43)],
     ] as const) {
-      it(name, async () => {
+      module(name, async () => {
         const app = party()
         const code = await app.code(app.request())
         assert.equal(await tokenError(await app.redeem(code, { code_verifier: verifier })), 'invalid_grant')
       })
     }
-    it('fapi2-security-profile-final-par-without-duplicate-parameters', async () => {
+    module('par-without-duplicate-parameters', async () => {
       const app = party()
       const request = app.request()
       const page = await app.open(await app.pushed(request))
       app.response(await app.complete(page), request)
     })
-    it('fapi2-security-profile-final-par-attempt-reuse-request_uri', async () => {
+    module('par-attempt-reuse-request_uri', async () => {
       const app = party()
       const request = app.request()
       const uri = await app.pushed(request)
@@ -168,24 +153,24 @@ describe('fapi2-security-profile-final-test-plan', () => {
       const again = app.response(await app.open(uri), request)
       assert.deepEqual([again.get('error'), again.get('code')], ['invalid_request', null])
     })
-    it('fapi2-security-profile-final-par-ensure-reused-request-uri-prior-to-auth-completion-succeeds', async () => {
+    module('par-ensure-reused-request-uri-prior-to-auth-completion-succeeds', async () => {
       const app = party()
       const request = app.request()
       const uri = await app.pushed(request)
       assert.equal((await app.open(uri)).title, 'Sign in')
       assert.ok(app.response(await app.complete(await app.open(uri)), request).get('code'))
     })
-    it('fapi2-security-profile-final-par-attempt-to-use-expired-request_uri', async () => {
+    module('par-attempt-to-use-expired-request_uri', async () => {
       const app = party()
       const uri = await app.pushed(app.request())
       clock.advance(61_000)
       await pageFails(app.open(uri))
     })
-    it('fapi2-security-profile-final-par-attempt-to-use-request_uri-for-different-client', async () => {
+    module('par-attempt-to-use-request_uri-for-different-client', async () => {
       const app = party()
       await pageFails(party(1).open(await app.pushed(app.request())))
     })
-    it('fapi2-security-profile-final-par-attempt-invalid-http-method', async () => {
+    module('par-attempt-invalid-http-method', async () => {
       for (const method of ['GET', 'PUT']) {
         assert.equal((await fetch(`${running.issuer}/par`, { method })).status, 405)
       }
@@ -201,26 +186,26 @@ describe('fapi2-security-profile-final-test-plan', () => {
     }
     const secondsFromNow = (seconds: number) => Math.floor(clock.date() / 1_000) + seconds
 
-    it('fapi2-security-profile-final-ensure-holder-of-key-required', async () => {
+    module('ensure-holder-of-key-required', async () => {
       const app = party()
       assert.equal(await tokenError(await app.redeem(await app.code(app.request()), {}, '')), 'invalid_dpop_proof')
     })
-    it('fapi2-security-profile-final-access-token-type-header-case-sensitivity', async () => {
+    module('access-token-type-header-case-sensitivity', async () => {
       const app = party()
       const { access_token: token } = await app.signIn()
       for (const scheme of ['dpop', 'DPOP', 'dPoP']) assert.equal(await app.call(token, scheme), 200)
     })
-    it('fapi2-security-profile-final-check-dpop-proof-nbf-exp', async () => {
+    module('check-dpop-proof-nbf-exp', async () => {
       const response = await withProof({ nbf: secondsFromNow(0), exp: secondsFromNow(300) })
       assert.equal(response.status, 200)
     })
-    it('fapi2-security-profile-final-ensure-dpopproof-with-iat-10seconds-before-succeeds', async () => {
+    module('ensure-dpopproof-with-iat-10seconds-before-succeeds', async () => {
       assert.equal((await withProof({ iat: secondsFromNow(-10) })).status, 200)
     })
-    it('fapi2-security-profile-final-ensure-dpopproof-with-iat-10seconds-after-succeeds', async () => {
+    module('ensure-dpopproof-with-iat-10seconds-after-succeeds', async () => {
       assert.equal((await withProof({ iat: secondsFromNow(10) })).status, 200)
     })
-    it('fapi2-security-profile-final-dpop-negative-tests', async () => {
+    module('dpop-negative-tests', async () => {
       const app = party()
       const code = await app.code(app.request())
       const good = await ada.proof(htu())
@@ -247,31 +232,31 @@ describe('fapi2-security-profile-final-test-plan', () => {
       const other = await party().code(party().request())
       assert.equal(await tokenError(await party().redeem(other, {}, good)), 'invalid_dpop_proof', 'used before')
     })
-    it('fapi2-security-profile-final-ensure-mismatched-dpop-jkt-fails', async () => {
+    module('ensure-mismatched-dpop-jkt-fails', async () => {
       const app = party()
       const proof = await ada.proof(`${running.issuer}/par`)
       assert.equal(await parError(await app.push(app.request({ dpop_jkt: mallory.jkt }), proof)), 'invalid_dpop_proof')
     })
     for (const [name, bind] of [
       [
-        'fapi2-security-profile-final-ensure-token-endpoint-fails-with-mismatched-dpop-proof-jkt',
+        'ensure-token-endpoint-fails-with-mismatched-dpop-proof-jkt',
         async (app: FapiParty) => app.code(app.request(), await mallory.proof(`${running.issuer}/par`)),
       ],
       [
-        'fapi2-security-profile-final-ensure-token-endpoint-fails-with-mismatched-dpop-jkt',
+        'ensure-token-endpoint-fails-with-mismatched-dpop-jkt',
         (app: FapiParty) => app.code(app.request({ dpop_jkt: mallory.jkt })),
       ],
     ] as const) {
-      it(name, async () => {
+      module(name, async () => {
         const app = party()
         assert.equal(await tokenError(await app.redeem(await bind(app))), 'invalid_grant')
       })
     }
-    it('fapi2-security-profile-final-ensure-dpopproof-at-par-endpoint-binding-success', async () => {
+    module('ensure-dpopproof-at-par-endpoint-binding-success', async () => {
       const app = party()
       const code = await app.code(app.request(), await ada.proof(`${running.issuer}/par`))
       assert.equal((await app.redeem(code)).status, 200)
     })
-    it('fapi2-security-profile-final-ensure-dpop-auth-code-binding-success', () => succeeds({ dpop_jkt: ada.jkt })())
+    module('ensure-dpop-auth-code-binding-success', () => succeeds({ dpop_jkt: ada.jkt })())
   })
 })
