@@ -64,7 +64,7 @@ describe(
           const begin = performance.now()
           const ended = call(throttled, fresh).then(
             () => 'ended',
-            (err: Error) => (/Redis at|the store/.test(err.message) ? 'ended' : err.message),
+            (err: Error) => (/Redis at|store/.test(err.message) ? 'ended' : err.message),
           )
           // Timers and turns of the same event loop: a busy machine delays both sides.
           const over = sleep(boundMs + TURNS_MS).then(async () => {
