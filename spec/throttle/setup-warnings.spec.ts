@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import express, { type Express, type Request } from 'express'
+import express, { type Express, type Request, type Response } from 'express'
 import { addressSubject, throttle } from '../../lib'
 import { warnOfProcesses } from '../../lib/throttle/setup/warnings'
 import { serve } from '../support/serve'
+import { until } from '../support/until'
 
 // Each warning is said once in a process: what must not be warned of stands first.
 
@@ -163,6 +164,41 @@ describe('TOLLGATE_PER_REQUEST', () => {
     for (let n = 0; n < 10; n++) await get('/')
     const [first, ...more] = await warnings('TOLLGATE_PER_REQUEST')
     assert.match(first ?? '', /call it once, outside of the handler, and let limitMs be a function of the request/)
+    assert.deepEqual(more, [])
+  })
+})
+
+describe('TOLLGATE_SHARED_PAYER', () => {
+  const user = (req: Request) => req.get('x-user')
+  const team = () => 'team'
+  /** One request after the other; one of each inner subject runs at a time. */
+  const ask = async (outer: (req: Request) => string | undefined, inner: typeof outer, users: readonly string[]) => {
+    let [arrived, answered] = [0, 0]
+    const running: Response[] = []
+    const app = express().use((_req, _res, next) => (arrived++, next()))
+    app.use(throttle({ name: 'outer', subject: outer }), throttle({ name: 'inner', subject: inner, concurrency: 1 }))
+    app.use((_req, res) => void running.push(res))
+    const { get } = await serve(app)
+    for (const [before, name] of users.entries()) {
+      void get('/', { 'x-user': name }).then(() => answered++)
+      await until(() => arrived, before + 1)
+    }
+    await until(() => (running.shift()?.end(), answered), users.length)
+    return warnings('TOLLGATE_SHARED_PAYER')
+  }
+
+  it("is not said of a user's throttle before the team's, nor where one subject pays in both", async () => {
+    assert.deepEqual(await ask(user, team, ['ada', 'bob', 'bob']), [])
+    assert.deepEqual(await ask(user, user, ['ada', 'bob', 'bob']), [])
+    assert.deepEqual(await ask(team, user, ['ada', 'bob']), []) // nobody waits
+  })
+
+  it("is said once of a team's throttle before the user's in which a request waits", async () => {
+    const [first, ...more] = await ask(team, user, ['ada', 'bob', 'bob', 'bob'])
+    assert.match(
+      first ?? '',
+      /wait in the window ["']inner["'].*window ["']outer["'].*the user's throttle before the team's/,
+    )
     assert.deepEqual(more, [])
   })
 })

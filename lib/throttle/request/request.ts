@@ -13,7 +13,7 @@ import { admit, charge, decideAfterwards, finish, letIn, rehearse } from '../bud
 import { PLACES, isSpent } from '../budget/past'
 import type { Accounts } from '../store/accounts'
 import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
-import { type OrderCheck, checkOrder, warnOfLeft } from '../setup/warnings'
+import { type OrderCheck, checkOrder, warnOfLeft, warnOfSharedPayer } from '../setup/warnings'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
 import { setFields } from './response-headers'
@@ -103,11 +103,22 @@ export class ThrottledRequest implements MeterObserver {
   }
 
   #wait(hold: RequestHold, now: number): void {
+    this.#checkPayers(hold)
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => {
       hold.heard = resolve
     }).then((end) => this.#goOn(hold, end))
+  }
+
+  /** A request that waits keeps its places in outer windows. A look at the oldest request of each is enough for a warning. */
+  #checkPayers({ account, window }: RequestHold): void {
+    for (let outer = this.#first; outer !== undefined; outer = outer.next) {
+      const oldest = outer.account.own.live[0]?.time as Meter | undefined
+      for (let held = ThrottledRequest.of(oldest)?.firstHold; held !== undefined; held = held.next)
+        if (held.window.accounts === window.accounts && held.account.subject !== account.subject)
+          warnOfSharedPayer(outer.window.accounts.name, window.accounts.name)
+    }
   }
 
   /** Its client has gone, and with it the address that this throttle would charge: nothing runs any more. */

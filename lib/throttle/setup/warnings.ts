@@ -82,6 +82,15 @@ export function warnOfLeft(route: string): void {
   )
 }
 
+/** Warns of a payer that several others share, mounted before them. @param outer its window, and the one waited for */
+export function warnOfSharedPayer(outer: string, inner: string): void {
+  warnOnce(
+    'TOLLGATE_SHARED_PAYER',
+    `requests wait in the window ${shown(inner)} and keep the time and places of the window ${shown(outer)}, whose subjects ` +
+      "several others share: one of them makes all wait; mount the narrower payer first, the user's throttle before the team's",
+  )
+}
+
 /** The text of a value that is not there: `user:${req.user?.id}` where nobody is signed in. */
 const MISSING = /(?:^|:)(undefined|null|NaN|\[object Object\])$/
 
