@@ -6,14 +6,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, pipeline } from 'node:stream'
-import { type TestContext, after, before, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import type { ReadableStream } from 'node:stream/web'
 import { createGzip } from 'node:zlib'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { budgetOf, throttle } from '../../../lib'
-import { manualClock } from '../../../lib/testing'
+import type { Response } from 'express'
+import { budgetOf } from '../../../lib'
 import { endlessFile } from './endless-file'
+import { type Handling, KNOWN_MS, UNSEEN_MS, type Way, charged } from '../../support/aborted-request'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
-import { connected, serve } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** Answers with the beginning of a response, and no more. */
@@ -27,32 +27,6 @@ after(() => {
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))
 writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
 
-/** A request as its handler sees it. `work` moves the clock, and nothing else does while a handler is at work. */
-interface Handling {
-  readonly req: Request
-  readonly res: Response
-  readonly next: NextFunction
-  readonly express: (typeof EXPRESS_VERSIONS)[number][1]
-  readonly work: (ms: number) => void
-  /** The client goes away, and the server has noticed. */
-  readonly clientLeaves: () => Promise<void>
-}
-
-interface Way {
-  /** Resolves when the handler, and what it called, does no more. */
-  readonly handle: (handling: Handling) => unknown
-  readonly workedMs: number
-  /** What is charged in the end where the handler does not end its response. Default: what was worked. */
-  readonly chargedMs?: number
-  readonly request?: string
-}
-
-/** A 32nd of the limit: after so long without a sign of its handler a request on an unknown route is written off. */
-const UNSEEN_MS = 18_000 / 32
-/** No window ends amid a spec. */
-const DAY_MS = 86_400_000
-
-const photo = 'GET /photo HTTP/1.1\r\nHost: x\r\n\r\n'
 const halfUpload = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"half'
 
 /** Works 40 ms, loses its client, works on for 500 ms, and then goes on in one of many ways. */
@@ -159,6 +133,17 @@ const WAYS: Record<string, Way> = {
     handle: whilePiping(
       ({ res }) => void get({ port: (endless.address() as AddressInfo).port }, (from) => from.pipe(res)),
     ),
+  },
+  'a pipe from the body of a fetch': {
+    workedMs: 40,
+    chargedMs: UNSEEN_MS,
+    handle: whilePiping(async ({ req, res }) => {
+      const { body } = await fetch(`http://127.0.0.1:${(endless.address() as AddressInfo).port}`)
+      const { signal } = budgetOf(req)
+      Readable.fromWeb(body as ReadableStream, { signal })
+        .on('error', () => undefined)
+        .pipe(res)
+    }),
   },
   'a pipe from a generator in the midst of a step': {
     workedMs: 540,
@@ -327,42 +312,31 @@ const WAYS: Record<string, Way> = {
   },
 }
 
-async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = photo }: Way) {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
-  const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
-  const app = express()
-  app.set('env', 'test') // keeps Express's own error log quiet
-  app.use(throttled)
-  const handled: RequestHandler = (req, res, next) => {
-    const { signal } = budgetOf(req)
-    const clientLeaves = async () => {
-      socket.destroy()
-      await until(() => signal.aborted)
-    }
-    const work = (ms: number) => clock.advance(ms)
-    void Promise.resolve(handle({ req, res, next, express, work, clientLeaves }))
-      .catch(next)
-      .then(() => (signals.push(signal), undefined))
-  }
-  const signals: AbortSignal[] = []
-  app.use(handled)
-  const { port } = await serve(app)
-  const socket = await connected(t, port)
-  socket.write(request)
-  await until(() => signals.length, 1)
-  await until(() => signals[0]?.aborted)
-  const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
-  await until(spentMs, workedMs, { ms: 2_000 }).catch(() => undefined) // what differs is shown below
-  const atOnce = await spentMs()
-  clock.advance(30_000)
-  return [atOnce, await spentMs()]
-}
-
 for (const [version, express] of EXPRESS_VERSIONS) {
   describe(`throttle() on ${version} charges what was worked, or a price, where the client goes away, and the signal fires`, () => {
-    for (const [name, way] of Object.entries(WAYS)) {
-      const { workedMs, chargedMs = workedMs } = way
-      it(name, async (t) => assert.deepEqual(await charged(t, express, way), [workedMs, chargedMs]))
-    }
+    for (const [name, way] of Object.entries(WAYS))
+      it(name, async (t) => {
+        const { atOnce, later } = await charged(t, express, way)
+        assert.deepEqual([atOnce, later], [way.workedMs, way.chargedMs ?? way.workedMs])
+      })
   })
 }
+
+const [, express] = EXPRESS_VERSIONS[1] as (typeof EXPRESS_VERSIONS)[number]
+
+describe('throttle({ endsWithClient: true }) charges what was worked until the client went away', () => {
+  for (const [name, way] of Object.entries(WAYS))
+    it(name, async (t) => {
+      const { later, leftAt } = await charged(t, express, way, { endsWithClient: true })
+      assert.equal(later, leftAt)
+      assert.ok(leftAt === 40 || leftAt === way.workedMs, `${leftAt}`)
+    })
+})
+
+describe('throttle() on a route whose requests take 1 s charges that in place of a price', () => {
+  for (const [name, way] of Object.entries(WAYS))
+    it(name, async (t) => {
+      const { later } = await charged(t, express, way, { isKnown: true })
+      assert.equal(later, way.chargedMs === UNSEEN_MS ? KNOWN_MS : way.workedMs)
+    })
+})
