@@ -86,11 +86,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.clock = clock
   }
 
-  /** The processing time so far, in microseconds. */
-  timeUs(): number {
-    return this.countedUs(nowUs(this.clock))
-  }
-
   override get isOver(): boolean {
     if (this.state === 'ended') return true
     return this.#socket === undefined ? isOver(this.res) : this.#socket.destroyed

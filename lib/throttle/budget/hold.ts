@@ -171,26 +171,27 @@ export class OwnUsage {
   #excusedUs = 0
   /** When the window began, in µs of the process's clock; -Infinity for the first. */
   #beganAt = -Infinity
-  /** The last sums, and when they were added up. */
-  #sums: OwnFigures = { usedUs: 0, heldUs: 0, pricedUs: 0, excusedUs: 0, soonestEnd: Infinity, lastEnd: -Infinity }
-  #summedAt = -Infinity
+  /** The last sums over many requests, and when they were added up. Few are not worth the memory in each account. */
+  #sums: OwnFigures | undefined = undefined
+  #summedAt = 0
 
   /** Where more requests run than any limit lets run, as in a dry run, one request is not to cost a look at all of them. */
-  #isFresh(now: number): boolean {
-    const { length } = this.live
-    return length > MOST_ADDED_UP && now - this.#summedAt < length * US_EACH
+  #recent(now: number): OwnFigures | undefined {
+    return now - this.#summedAt < this.live.length * US_EACH ? this.#sums : undefined
   }
 
   at(now: number): OwnFigures {
-    if (this.#isFresh(now)) return this.#sums
-    const sums = (this.#sums = {
+    const recent = this.#recent(now)
+    if (recent !== undefined) return recent
+    const sums: OwnFigures = {
       usedUs: this.#endedUs,
       heldUs: 0,
       pricedUs: 0,
       excusedUs: this.#excusedUs,
       soonestEnd: Infinity,
       lastEnd: -Infinity,
-    })
+    }
+    this.#sums = this.live.length > MOST_ADDED_UP ? sums : undefined
     this.#summedAt = now
     let stalledUs = this.#stalledUs
     for (const hold of this.live) {
@@ -250,7 +251,7 @@ export class OwnUsage {
   /** Adds time that no live request took, or takes it back. */
   charge(us: number): void {
     this.#paid(us)
-    this.#summedAt = -Infinity
+    this.#sums = undefined
   }
 
   #paid(us: number): void {
@@ -260,7 +261,7 @@ export class OwnUsage {
   /** A window begins. What runs across the boundary is counted from it. */
   enter(boundary: number): void {
     this.#beganAt = boundary
-    this.#summedAt = -Infinity
+    this.#sums = undefined
     this.#endedUs = this.#excusedUs = this.unseenUs = this.#stalledUs = 0
     for (const hold of this.live) hold.isCountedFrom(Math.max(hold.time.since, boundary))
   }
@@ -271,7 +272,7 @@ export class OwnUsage {
    * @param account says how much of a cap is this process's
    */
   boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
-    if (this.#isFresh(now)) return
+    if (this.#recent(now) !== undefined) return
     let waiting: Hold[] | undefined
     for (const hold of this.live)
       if (hold.beforeUs >= 0 && hold.time.state === 'awaitingClient') (waiting ??= []).push(hold)
