@@ -139,15 +139,6 @@ describe('outside Express', () => {
     ])
   })
 
-  it('what a function of the app throws goes to next()', async () => {
-    const throttled = throttle({ subject: () => '' })
-    const server = await listening((req, res) => throttled(req, res, (err) => fail(res, err)))
-    assert.match(
-      String((await statuses(server))[2]),
-      /^TypeError: subject\(req\) must return a string that is not empty/,
-    )
-  })
-
   for (const [what, make] of [
     ['throttle()', () => throttle()],
     ['throttle({ subject })', () => throttle({ subject: () => 'ada' })],

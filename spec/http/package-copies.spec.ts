@@ -6,10 +6,9 @@ import express, { type RequestHandler } from 'express'
 import * as first from '../../lib'
 import { PROTOCOL, noteCopy } from '../../lib/http/package-copies'
 import { devIssuer } from '../../lib/testing'
-import { heard } from '../support/heard'
 import { packageCopy, reloaded } from '../support/package-copy'
 import { serve } from '../support/serve'
-import { assertIs, atLeast, above, until } from '../support/until'
+import { assertIs, atLeast } from '../support/until'
 
 function copy(): typeof first {
   const loaded = packageCopy()
@@ -52,20 +51,6 @@ describe('copies of the package in one process', () => {
       const [usage] = await each.usage('ada')
       assert.ok(usage && usage.spentMs >= 100, JSON.stringify(usage))
     }
-  })
-
-  it('free what both hold when the client goes away', async (t) => {
-    const [held, freed] = [heard<{ holdMs: number }>(t, 'admitted'), heard<{ holdMs: number }>(t, 'charged')]
-    const sum = (messages: typeof held) => messages.reduce((ms, { holdMs }) => ms + holdMs, 0)
-    const heldMs = () => sum(held) - sum(freed)
-    const terms = { subject: () => 'ada', limitMs: 1_000, windowMs: 86_400_000 }
-    const throttled = [first.throttle({ ...terms, name: 'a' }), copy().throttle({ ...terms, name: 'b' })]
-    const get = await asking(...throttled, (_req, res) => {
-      assertIs(heldMs(), above(500)) // of both
-      res.destroy()
-    })
-    await assert.rejects(get('/'))
-    await until(heldMs, 0)
   })
 
   it('leave the methods of Node’s responses as they are', async () => {

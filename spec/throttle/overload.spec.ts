@@ -72,15 +72,6 @@ describe('throttle({ overload }) while the event loop is late', () => {
     assert.equal((await ask('heavy')).number('X-THROTTLE-MILLIS-USED'), 900)
   })
 
-  it('refuses equal users in proportion', async (t) => {
-    evenChance(t)
-    const { ask, late } = await api(t)
-    for (let n = 0; n < 4; n++) late(200 + 100 * n)
-    const refused: number[] = []
-    for (let n = 0; n < 6; n++) refused.push(await refusedOf(10, () => ask(`known-${n}`)))
-    assert.ok(Math.min(...refused) >= 4 && Math.max(...refused) <= 9, String(refused))
-  })
-
   it('refuses more in a turn that is late already, and no more while the delay falls', async (t) => {
     evenChance(t)
     const { ask, late, time } = await api(t)

@@ -8,11 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { budgetOf, type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
-import { endedLogs, startApis } from '../../chaos/apis'
-import { balance } from '../../chaos/balance'
-import { shoot } from '../../chaos/load'
-import { workByUser } from '../../chaos/log'
-import { LONG_WINDOW_MS, totals } from '../../chaos/shared-total'
+import { LONG_WINDOW_MS } from '../../chaos/shared-total'
 import { serve } from '../../support/serve'
 import { heard } from '../../support/heard'
 import { missedDeadline } from './missed-deadline'
@@ -68,20 +64,6 @@ describe('redisStore() over TLS', () => {
     const { causes, degraded } = throttled(t, redisStore(`rediss://localhost:${port}`))
     await until(() => causes().length, above(0))
     assert.equal(await degraded(), true)
-  })
-
-  it('is a rediss:// URL where NODE_EXTRA_CA_CERTS names the CA, and processes share their windows over it', async (t) => {
-    const apis = await startApis(t, 2, {
-      redis: `rediss://localhost:${port}`,
-      throttles: { shared: OPTIONS },
-      env: { NODE_EXTRA_CA_CERTS: file('ca.pem') },
-    })
-    for (const api of apis) assert.equal((await shoot(api, '/shared/work/20', 'ada')).status, 200)
-    const admin = new Redis(redis.port)
-    t.after(() => admin.disconnect())
-    const work = workByUser(await endedLogs(apis, (who) => who === 'ada'))
-    const { requests, lostMs, doubledMs } = await balance(work, totals(admin, 'shared'))
-    assert.deepEqual([requests, lostMs, doubledMs], [2, 0, 0])
   })
 })
 

@@ -157,19 +157,6 @@ describe('sync.lua', () => {
       assertIs(random.kinds.get(kind) ?? 0, above(10), `${kind}: ${random.kinds.get(kind) ?? 0}`)
   })
 
-  it('takes reports together as one after the other, and keeps each apart', async () => {
-    const both = [reportOf({ id: 'one', used: 5 }), reportOf({ id: 'other', used: 7, seq: 2 })]
-    await report('p1', both)
-    const [one, other] = await report('p2', both)
-    assert.deepEqual([one?.figures?.used, other?.figures?.used], [5, 7])
-  })
-
-  it("keeps a key until its window's end", async () => {
-    const ends = (Date.now() + 60_000) * 1_000
-    await report('p1', [reportOf({ id: 'expiry', ends, held: 5, running: 1, askedAheadUs: 9, askedAheadPlaces: 2 })])
-    assert.equal(await own.redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
-  })
-
   it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
     const good = packReports([reportOf({})])
     for (const bad of ['', '{}', good.subarray(8), good.subarray(0, -1)]) {

@@ -49,14 +49,6 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(await spentMs(), 400)
   })
 
-  it('counts the rest however often the client sends a byte', async (t) => {
-    const { clock, sendRest, spentMs } = await uploads(t, 1)
-    clock.advance(2_100)
-    await sendRest()
-    clock.advance(50)
-    assert.equal(await spentMs(), 150)
-  })
-
   it('excuses nothing where it is 0', async (t) => {
     const { clock, spentMs } = await uploads(t, 2, { clientWaitMs: 0 })
     clock.advance(100)
@@ -143,20 +135,6 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(await spentMs(), 400)
     assert.equal(await burst(1, '/new'), 0, 'a request of a price of 500 ms')
   })
-
-  it('excuses as much again in the next window', async (t) => {
-    const { clock, enterNextWindow, open, running, spentMs } = await uploads(t, 1)
-    clock.advance(2_000)
-    running.splice(0)[0]?.res.end()
-    await enterNextWindow()
-    const socket = await open('/up', 'Content-Length: 2\r\n', 'POST')
-    socket.write('a')
-    running[0]?.req.resume()
-    await until(() => running[0]?.req.readableDidRead)
-    await new Promise(setImmediate)
-    clock.advance(2_100)
-    assert.equal(await spentMs(), 100)
-  })
 })
 
 /** No window ends amid a spec. */
@@ -237,24 +215,5 @@ describe('throttle() and the hold of a request whose client has gone', () => {
     for (const { res } of working) res.end()
     assert.equal(await spentMs(), 100)
     await open() // a third one works
-  })
-})
-
-describe('throttle() and the hold of a request that waits for its body', () => {
-  it('keeps it, and charges nothing of the wait', async (t) => {
-    const { clock, working, get, open, spentMs } = await api(t)
-    const sockets = [await open('POST', 'Content-Length: 2\r\n\r\na'), await open('POST', 'Content-Length: 2\r\n\r\na')]
-    await until(() => working.every(({ req }) => req.readableDidRead))
-    await new Promise(setImmediate)
-    clock.advance(30_000)
-    assert.equal(await spentMs(), 0)
-    assert.equal((await get('/work')).status, 429) // 500 + 500 held, 500 more do not fit
-
-    for (const socket of sockets) socket.write('b')
-    await until(() => working.every(({ req }) => req.complete))
-    clock.advance(100)
-    assert.equal(await spentMs(), 200)
-    for (const { res } of working) res.end()
-    assert.equal(await spentMs(), 200)
   })
 })

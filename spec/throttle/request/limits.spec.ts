@@ -70,12 +70,6 @@ describe('throttle({ limitMs: (req) => … })', () => {
 })
 
 describe('throttle({ limitMs, windowMs }) and long windows', () => {
-  it('takes 100 hours in 30 days', async (t) => {
-    const { get } = await api(t, { limitMs: 360_000_000, windowMs: 30 * 86_400_000, subject: () => 'tenant:acme' })
-    const { body } = await get('/work/0')
-    assert.equal((JSON.parse(body) as { leftMs: number }).leftMs, 360_000_000)
-  })
-
   it('takes 32 times a window of 31 days, and charges to the end of it', async (t) => {
     const windowMs = 31 * 86_400_000
     const options = { limitMs: 32 * windowMs, windowMs, subject: () => 'tenant:acme' }
@@ -108,10 +102,6 @@ describe('budgetOf()', () => {
     'TypeError: budgetOf(req) found no budget in the request: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',
   )
-
-  it('is the budget of the request', async () => {
-    assert.equal(await asking(throttle({ subject: () => 'ada' })), 'true')
-  })
 
   it('throws where no throttle() ran, and where it exempts the request, and says what to do', async () => {
     assert.equal(await asking((_req, _res, next) => next()), message)

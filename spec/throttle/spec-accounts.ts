@@ -16,8 +16,8 @@ const TERMS = { windowUs: WINDOW_US, carryOvershoot: false }
 /** In the middle of a window of each subject here, or near it. */
 const DATE = Date.UTC(2026, 0, 1)
 
-/** Budgets whose time and whose store are the spec's; without `isShared` it has no store. */
-export function budgetsOf({ isShared = true, living = 1 } = {}) {
+/** Accounts whose time and whose store are the spec's; without `isShared` it has no store. */
+export function accountsOf({ isShared = true, living = 1 } = {}) {
   const clock = manualClock(DATE)
   /** Time passes in which no timer fires: the event loop is blocked. */
   let stalledMs = 0
@@ -56,7 +56,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as AccountStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
-  const budgets = new Accounts('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
+  const accounts = new Accounts('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
   const now = () => Math.round(stalling.now() * 1_000)
   /** What is due is sent, and answered. */
   const settle = async (ms = 0) => {
@@ -67,7 +67,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0, clientWaitUs = Infinity) => {
     const terms = { limitUs, waitUs, clientWaitUs }
-    return new SpecRequest(budgets, 'ada', now(), { price: typeof price === 'number' ? () => price : price, ...terms })
+    return new SpecRequest(accounts, 'ada', now(), { price: typeof price === 'number' ? () => price : price, ...terms })
   }
   const start = (asked: SpecRequest): SpecRequest => {
     assert.ok(asked.hasBegun, 'the request was let in')
@@ -78,7 +78,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     for (let passed = 0; passed < ms; passed += 25) await settle(Math.min(25, ms - passed))
   }
   /** So many milliseconds before the window's end, or after it. */
-  const nearEnd = (ms: number) => pass(Math.ceil(budgets.account('ada', now()).end / 1_000 - clock.date()) + ms)
+  const nearEnd = (ms: number) => pass(Math.ceil(accounts.account('ada', now()).end / 1_000 - clock.date()) + ms)
   /** A request that the store lets in. */
   const begin = async (...asked: Parameters<typeof ask>) => {
     const request = ask(...asked)
@@ -87,17 +87,17 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   /** Another process reports. */
   const other = (more: Reported) => {
-    const { id, phase, start: starts, end: ends } = budgets.account('ada', now())
+    const { id, phase, start: starts, end: ends } = accounts.account('ada', now())
     const figures = reportFor({ id, phase, starts, ends, limit: LIMIT_US, ...more })
     return server.model.report('other', figures, time())
   }
   const stall = (ms: number) => (stalledMs += ms)
-  return { clock, budgets, server, settle, pass, nearEnd, ask, start, begin, now, other, stall }
+  return { clock, accounts, server, settle, pass, nearEnd, ask, start, begin, now, other, stall }
 }
 
 /** The same, whose store has answered once. */
-export async function openBudgets(options?: Parameters<typeof budgetsOf>[0]) {
-  const opened = budgetsOf(options)
+export async function openAccounts(options?: Parameters<typeof accountsOf>[0]) {
+  const opened = accountsOf(options)
   await opened.settle()
   return opened
 }

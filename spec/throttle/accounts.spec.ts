@@ -1,13 +1,15 @@
+// The accounts of lib/throttle/store/accounts.ts over a store: what they report, what they start from a grant, and what
+// they decide alone. Store and time are the spec's own. What many of them do together: simulation.spec.ts
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
 import { charge, finish, reset } from '../../lib/throttle/budget/decide'
-import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf, openBudgets } from './spec-budgets'
+import { LIMIT_US, TICK_MS, WINDOW_US, accountsOf, openAccounts } from './spec-accounts'
 import { SpecRequest } from './spec-request'
 import { assertIs, atLeast, atMost, below, above } from '../support/until'
 
 /** A subject comes a second after the request before. */
-async function come({ begin, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
+async function come({ begin, settle, now }: ReturnType<typeof accountsOf>, priceUs: number) {
   for (let i = 0; i < 20; i++) await settle(50)
   const asked = await begin(priceUs)
   asked.finish(now())
@@ -16,19 +18,19 @@ async function come({ begin, settle, now }: ReturnType<typeof budgetsOf>, priceU
 describe('Accounts over a store', () => {
   /** Twenty requests come one after the other; at the next tick the store grants as much time ahead. */
   async function granted() {
-    const t = await openBudgets()
+    const t = await openAccounts()
     for (let i = 0; i < 20; i++) {
       const asked = await t.begin(1_000)
       asked.finish(t.now())
     }
     await t.settle(TICK_MS)
-    const { grant } = t.budgets.account('ada', t.now())
+    const { grant } = t.accounts.account('ada', t.now())
     assert.ok(grant.us >= 20_000 && grant.places > 0, JSON.stringify(grant))
     return t
   }
 
   it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
     const before = t.server.reports.length
     for (let i = 0; i < 2; i++) await come(t, 1_000)
@@ -36,7 +38,7 @@ describe('Accounts over a store', () => {
   })
 
   it('asks ahead at once for a subject that came in a row before its pause', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
     await t.pass((2 * GRANT_US) / 1_000)
     await come(t, 1_000)
@@ -52,7 +54,7 @@ describe('Accounts over a store', () => {
     ['nothing where more than half of the places are', 1_000, { running: 20, runsForUs: WINDOW_US }, [0, 0]],
   ] as const)
     it(`asks ahead for a subject that comes again: ${title}`, async () => {
-      const t = await openBudgets()
+      const t = await openAccounts()
       t.other(others)
       for (let i = 0; i < 2; i++) await come(t, priceUs)
       const { askedAheadUs, askedAheadPlaces } = t.server.reports.at(-1) as Report
@@ -68,9 +70,9 @@ describe('Accounts over a store', () => {
   })
 
   it('starts nothing from a grant while a report gives it up', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     for (let i = 0; i < 2; i++) await come(t, 1_000)
-    void t.budgets.refresh('ada')
+    void t.accounts.refresh('ada')
     t.clock.advance(0)
     assert.equal(t.ask(1_000).end, undefined)
   })
@@ -83,7 +85,7 @@ describe('Accounts over a store', () => {
   })
 
   it('reports no request from a standing grant while it runs within its price', async () => {
-    const { ask, start, settle, now, server, pass } = budgetsOf()
+    const { ask, start, settle, now, server, pass } = accountsOf()
     const come = async () => {
       await pass(1_000)
       const asked = ask(200_000, 60 * LIMIT_US)
@@ -100,7 +102,7 @@ describe('Accounts over a store', () => {
   })
 
   it('reports a request once while it runs within its price', async () => {
-    const { server, pass, begin } = await openBudgets()
+    const { server, pass, begin } = await openAccounts()
     await begin(LIMIT_US / 2)
     await pass(400)
     assert.equal(server.reports.length, 1)
@@ -123,7 +125,7 @@ describe('Accounts over a store', () => {
   })
 
   it('lets in who waits as soon as a request ends, without a tick', async () => {
-    const { ask, settle, now, begin } = await openBudgets()
+    const { ask, settle, now, begin } = await openAccounts()
     const hold = await begin(LIMIT_US)
     const waits = ask(LIMIT_US / 2, LIMIT_US, 5_000_000)
     await settle(10)
@@ -134,14 +136,14 @@ describe('Accounts over a store', () => {
   })
 
   it('tells at a tick that a request is over which ended long before it should have', async () => {
-    const { ask, settle, budgets, server, now, pass } = await openBudgets()
+    const { ask, settle, accounts, server, now, pass } = await openAccounts()
     const asked = [ask(1_000)]
     await pass(300)
     asked.push(ask(1_000)) // while the time of the first stands still
     await settle()
     for (const each of asked) each.finish(now()) // within the tolerance
     await pass(300)
-    const { id, number } = budgets.account('ada', now())
+    const { id, number } = accounts.account('ada', now())
     const fields = [...(server.model.hash(id, number)?.fields.values() ?? [])]
     assert.deepEqual(
       fields.map(({ held, runs }) => [held, runs]),
@@ -150,7 +152,7 @@ describe('Accounts over a store', () => {
   })
 
   it('tells at a tick that a request is over beside one that runs on', async () => {
-    const { ask, start, settle, now, other, pass } = await openBudgets()
+    const { ask, start, settle, now, other, pass } = await openAccounts()
     const [long, short] = [ask(LIMIT_US / 2), ask(10_500)] // no more is granted ahead
     await settle()
     start(long)
@@ -160,7 +162,7 @@ describe('Accounts over a store', () => {
   })
 
   it('tells at a tick that a request was written off, and a reset', async () => {
-    const { ask, start, settle, now, other, pass } = await openBudgets()
+    const { ask, start, settle, now, other, pass } = await openAccounts()
     other({ strain: 400, past: 'news' })
     const asked = ask(LIMIT_US / 2)
     await settle()
@@ -174,7 +176,7 @@ describe('Accounts over a store', () => {
   })
 
   it('asks again after two seconds about a subject that it refuses: another process may have reset it', async () => {
-    const { ask, settle, other, pass } = await openBudgets()
+    const { ask, settle, other, pass } = await openAccounts()
     other({ used: 2 * LIMIT_US })
     const asked = ask(1_000)
     await settle()
@@ -188,7 +190,7 @@ describe('Accounts over a store', () => {
   })
 
   it('asks ten times a second at most for a line whose record cannot be read', async () => {
-    const { ask, start, settle, server, pass } = await openBudgets()
+    const { ask, start, settle, server, pass } = await openAccounts()
     server.isDamaged = true
     const asked = ask(LIMIT_US)
     await settle()
@@ -200,16 +202,16 @@ describe('Accounts over a store', () => {
   })
 
   it('answers who asks for the figures of a subject that is at rest, however late', async () => {
-    const { budgets, settle, server, other, now } = budgetsOf()
+    const { accounts, settle, server, other, now } = accountsOf()
     other({ used: 1_000 })
-    budgets.account('eve') // accounts are looked at, to let go of them, every 100 ms from now on
+    accounts.account('eve') // accounts are looked at, to let go of them, every 100 ms from now on
     await settle(50)
     const answers = server.holdUp()
     for (const subject of ['bob', 'carl']) {
-      void budgets.refresh(subject)
+      void accounts.refresh(subject)
       await settle()
     }
-    const late = budgets.refresh('ada')
+    const late = accounts.refresh('ada')
     await settle(55)
     answers()
     await settle()
@@ -217,12 +219,12 @@ describe('Accounts over a store', () => {
   })
 
   it('ends every wait for figures where the server goes down while an earlier report is under way', async () => {
-    const { budgets, settle, pass, server, now } = await openBudgets()
+    const { accounts, settle, pass, server, now } = await openAccounts()
     let waiting = 0
-    const wait = () => void (waiting++, budgets.refresh('ada').then(() => waiting--))
+    const wait = () => void (waiting++, accounts.refresh('ada').then(() => waiting--))
     server.failsBeats = true
     const answers = server.holdUp()
-    for (let i = 0; i < 200 && !budgets.account('ada', now()).server.isDown; i++) {
+    for (let i = 0; i < 200 && !accounts.account('ada', now()).server.isDown; i++) {
       wait() // mostly for the report after the one under way
       await settle(10)
     }
@@ -234,7 +236,7 @@ describe('Accounts over a store', () => {
   })
 
   it('takes an answer that comes while the event loop is blocked for no outage', async () => {
-    const { ask, settle, budgets, server, now, stall, clock } = await openBudgets()
+    const { ask, settle, accounts, server, now, stall, clock } = await openAccounts()
     const answers = server.holdUp()
     const asked = ask(1_000)
     await settle()
@@ -244,23 +246,23 @@ describe('Accounts over a store', () => {
     answers()
     await settle()
     assert.ok(asked.hasBegun)
-    assert.ok(!budgets.account('ada', now()).server.isDown)
+    assert.ok(!accounts.account('ada', now()).server.isDown)
   })
 
   it('starts nothing from the answer to a report that was given up', async () => {
-    const { ask, settle, budgets, server, start, now } = await openBudgets()
+    const { ask, settle, accounts, server, start, now } = await openAccounts()
     const letGo = server.holdUp()
     const asked = ask(1_000)
     for (let i = 0; i < 15; i++) await settle(5)
     start(asked) // by this process's own figures
-    assert.equal(budgets.account('ada', now()).server.isDown, false, 'one deadline was missed')
+    assert.equal(accounts.account('ada', now()).server.isDown, false, 'one deadline was missed')
     letGo()
     await settle()
     assert.equal(ask(1_000).end, undefined)
   })
 
   it('prices those who wait anew with each report', async () => {
-    const { ask, settle, pass, begin } = await openBudgets()
+    const { ask, settle, pass, begin } = await openAccounts()
     await begin(LIMIT_US / 2)
     let priceUs = LIMIT_US
     const waits = ask(() => priceUs, LIMIT_US, 5_000_000)
@@ -272,7 +274,7 @@ describe('Accounts over a store', () => {
   })
 
   it('counts no more than four years, whatever is charged', async () => {
-    const { now, other, ask, pass, begin } = await openBudgets()
+    const { now, other, ask, pass, begin } = await openAccounts()
     const { hold } = await begin(0)
     finish(hold, now())
     const dayUs = 86_400_000_000
@@ -286,7 +288,7 @@ describe('Accounts over a store', () => {
   })
 
   it('tells the strain that another process reported', async () => {
-    const { ask, settle, server, other } = await openBudgets()
+    const { ask, settle, server, other } = await openAccounts()
     other({ strain: 400 })
     ask(1_000)
     await settle()
@@ -296,7 +298,7 @@ describe('Accounts over a store', () => {
   })
 
   it('tells waits for clients while they go on', async () => {
-    const { server, now, pass, begin } = await openBudgets()
+    const { server, now, pass, begin } = await openAccounts()
     const first = await begin(LIMIT_US / 2)
     first.awaitClient(now())
     await pass(300)
@@ -304,11 +306,11 @@ describe('Accounts over a store', () => {
   })
 
   it('keeps the hold of a request that waits for its client, though time ahead is granted beside it', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     const waiting = await t.begin(LIMIT_US / 4)
     waiting.awaitClient(t.now())
     for (let i = 0; i < 2; i++) await come(t, 1_000)
-    const { grant } = t.budgets.account('ada', t.now())
+    const { grant } = t.accounts.account('ada', t.now())
     assert.ok(grant.isStanding && grant.us > 0, JSON.stringify(grant))
     await t.pass((PARKED_US + 2 * GRACE_US) / 1_000)
     const { figures } = t.other({ neededUs: LIMIT_US, count: 1, firstNeededUs: LIMIT_US })
@@ -316,7 +318,7 @@ describe('Accounts over a store', () => {
   })
 
   it('excuses its share of the cap for waits, and tells them when half of that is used', async () => {
-    const { ask, start, settle, budgets, server, now, pass } = budgetsOf({ living: 4 })
+    const { ask, start, settle, accounts, server, now, pass } = accountsOf({ living: 4 })
     await settle(1_500) // a heartbeat tells that four live
     const capUs = 400_000
     const first = ask(1_000, LIMIT_US, 0, capUs)
@@ -325,29 +327,29 @@ describe('Accounts over a store', () => {
     start(first).awaitClient(now())
     await settle(40)
     assert.equal(server.reports.length, before, 'less than half of 100 ms')
-    const { own } = budgets.account('ada', now())
+    const { own } = accounts.account('ada', now())
     for (let i = 0; i < 3; i++) await settle(TICK_MS)
     const told = server.reports.at(-1)?.excused ?? 0
     assertIs(told, atLeast(capUs / 8), `${told} µs were told`)
     server.isDown = true // nothing more is heard of the others
     await pass(1_000)
-    budgets.account('ada', now())
+    accounts.account('ada', now())
     const most = told + (capUs - told) / 4
     assertIs(own.at(now()).excusedUs, atMost(most + 30_000), `${own.at(now()).excusedUs} µs, share ${most}`)
   })
 
   it('excuses no waits for clients once other processes have excused the cap', async () => {
-    const { budgets, now, other, pass, begin } = await openBudgets()
+    const { accounts, now, other, pass, begin } = await openAccounts()
     const capUs = 400_000
     other({ excused: capUs })
     const asked = await begin(1_000, LIMIT_US, 0, capUs)
     asked.awaitClient(now())
     await pass(300)
-    assertIs(budgets.account('ada', now()).own.at(now()).excusedUs, below(10_000))
+    assertIs(accounts.account('ada', now()).own.at(now()).excusedUs, below(10_000))
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
-    const { ask, settle, other, now, pass } = await openBudgets()
+    const { ask, settle, other, now, pass } = await openAccounts()
     const { figures } = other({ askedAheadUs: LIMIT_US, askedAheadPlaces: 2 })
     assert.equal(figures?.ahead, LIMIT_US / 2)
     const first = ask(1_000)
@@ -363,8 +365,8 @@ describe('Accounts over a store', () => {
   })
 
   it("enters the window that is open by the server's clock where its own is late", async () => {
-    const { ask, settle, budgets, server, now, clock } = await openBudgets()
-    const { id, number, end } = budgets.account('ada', now())
+    const { ask, settle, accounts, server, now, clock } = await openAccounts()
+    const { id, number, end } = accounts.account('ada', now())
     server.aheadUs = Math.ceil(end - clock.date() * 1_000) + 1_000
     const asked = ask(1_000)
     await settle()
@@ -374,10 +376,10 @@ describe('Accounts over a store', () => {
   })
 
   /** Closes a process, and says what the store has of it, and what its requests used. */
-  async function closed({ budgets, settle, server, clock, now }: ReturnType<typeof budgetsOf>, late?: Report) {
-    const { id, number, own } = budgets.account('ada', now())
+  async function closed({ accounts, settle, server, clock, now }: ReturnType<typeof accountsOf>, late?: Report) {
+    const { id, number, own } = accounts.account('ada', now())
     const used = own.at(now()).usedUs
-    const closing = budgets.close().then(() => true)
+    const closing = accounts.close().then(() => true)
     const isClosed = () => Promise.race([closing, Promise.resolve(false)])
     for (let i = 0; i < 400 && !(await isClosed()); i++) {
       await settle(10)
@@ -388,23 +390,23 @@ describe('Accounts over a store', () => {
   }
 
   it('tells a server its last figures also where it counts as down', async () => {
-    const { budgets, server, settle, now, ask } = await openBudgets()
+    const { accounts, server, settle, now, ask } = await openAccounts()
     const { hold } = ask(0)
     await settle()
     finish(hold, now())
     server.failsBeats = true
     for (let i = 0; i < 75; i++) await settle(20)
-    const account = budgets.account('ada', now())
+    const account = accounts.account('ada', now())
     assert.ok(account.server.isDown)
     void charge(hold, 20_000, now())
-    const closed = budgets.close()
+    const closed = accounts.close()
     for (let i = 0; i < 20; i++) await settle(20)
     await closed
     assert.equal(server.model.hash(account.id, account.number)?.sums.used, 20_000)
   })
 
   it('counts a closed process once where the answer to its closing report is lost', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     const asked = await t.begin(10_000)
     asked.finish(t.now() + 20_000)
     await t.settle(2 * TICK_MS)
@@ -413,7 +415,7 @@ describe('Accounts over a store', () => {
   })
 
   it('counts a closed process once where a report that was given up is done after all', async () => {
-    const t = await openBudgets()
+    const t = await openAccounts()
     t.server.losesAnswers = true
     const asked = t.ask(10_000)
     await t.pass(100)
@@ -426,29 +428,29 @@ describe('Accounts over a store', () => {
   })
 
   it('goes back to an earlier window where the clock of the server is set back by more than half of one', async () => {
-    const { settle, budgets, server, now, begin } = await openBudgets()
+    const { settle, accounts, server, now, begin } = await openAccounts()
     const first = await begin(LIMIT_US)
     first.finish(now() + 2 * LIMIT_US)
     await settle(200)
-    const { number } = budgets.account('ada', now())
+    const { number } = accounts.account('ada', now())
     server.aheadUs = -10 * WINDOW_US
     for (let ms = 0; ms < 1_000; ms += 50) await settle(50) // a heartbeat
     await begin(1_000)
-    assertIs(budgets.account('ada', now()).number, below(number))
-    assertIs(budgets.account('ada', now()).endsInUs(now()), atMost(WINDOW_US))
+    assertIs(accounts.account('ada', now()).number, below(number))
+    assertIs(accounts.account('ada', now()).endsInUs(now()), atMost(WINDOW_US))
   })
 
   it('stays in the window that it has entered where the clock of the server is set back by less', async () => {
-    const { ask, start, settle, budgets, server, now, clock, begin } = await openBudgets()
+    const { ask, start, settle, accounts, server, now, clock, begin } = await openAccounts()
     const first = await begin(LIMIT_US)
     first.finish(now() + 2 * LIMIT_US)
     await settle(200)
-    const { number, end } = budgets.account('ada', now())
+    const { number, end } = accounts.account('ada', now())
     const toEndMs = Math.ceil(end / 1_000 - clock.date())
     for (let ms = 0; ms < toEndMs + 50; ms += 50) await settle(50)
     ask(1_000)
     await settle()
-    assert.equal(budgets.account('ada', now()).number, number + 1)
+    assert.equal(accounts.account('ada', now()).number, number + 1)
     server.aheadUs = -2_000_000
     for (let ms = 0; ms < 1_000; ms += 50) await settle(50) // a heartbeat
     const reports = server.reports.length
@@ -456,7 +458,7 @@ describe('Accounts over a store', () => {
     await settle()
     start(alone) // by this process's own figures: the server does not know the window yet
     assert.equal(server.reports.length, reports + 1)
-    assert.equal(budgets.account('ada', now()).number, number + 1)
+    assert.equal(accounts.account('ada', now()).number, number + 1)
   })
 })
 
@@ -466,14 +468,14 @@ describe('Accounts over a store, in the window that follows', () => {
     ['what a killed process held', { used: 0.71 * LIMIT_US, held: 0.3 * LIMIT_US, running: 1, runsForUs: 1_000 }],
   ] as const)
     it(`count what was used beyond the limit: ${title}`, async () => {
-      const { other, nearEnd } = budgetsOf()
+      const { other, nearEnd } = accountsOf()
       other({ ...more, carries: true })
       await nearEnd(100)
       assert.equal(other({ carries: true }).figures?.carried, LIMIT_US / 100)
     })
 
   it('let fewer run by what the user took in another process', async () => {
-    const { ask, settle, other, nearEnd } = await openBudgets()
+    const { ask, settle, other, nearEnd } = await openAccounts()
     other({ used: 8 * LIMIT_US })
     await nearEnd(100)
     const asked = Array.from({ length: 40 }, () => ask(0))
@@ -482,7 +484,7 @@ describe('Accounts over a store, in the window that follows', () => {
   })
 
   it('leave their places to requests of other processes that run on, and are not heard of yet', async () => {
-    const { ask, settle, other, nearEnd } = await openBudgets()
+    const { ask, settle, other, nearEnd } = await openAccounts()
     other({ running: 31, runsForUs: 2 * WINDOW_US })
     await nearEnd(100)
     const asked = [ask(1_000), ask(1_000)]
@@ -494,16 +496,16 @@ describe('Accounts over a store, in the window that follows', () => {
   })
 
   it('start nothing from what was granted before', async () => {
-    const t = budgetsOf()
+    const t = accountsOf()
     await t.nearEnd(-2_500)
     for (let i = 0; i < 2; i++) await come(t, 1_000)
-    assertIs(t.budgets.account('ada', t.now()).grant.us, above(0))
+    assertIs(t.accounts.account('ada', t.now()).grant.us, above(0))
     await t.nearEnd(100)
     assert.equal(t.ask(1_000).end, undefined)
   })
 
   it('refuse nobody by an answer about the window before', async () => {
-    const { ask, settle, other, nearEnd, server } = budgetsOf()
+    const { ask, settle, other, nearEnd, server } = accountsOf()
     await nearEnd(-20)
     other({ used: 2 * LIMIT_US })
     const answers = server.holdUp()
@@ -518,15 +520,15 @@ describe('Accounts over a store, in the window that follows', () => {
 
 describe('Accounts whose clock is a little ahead of the server', () => {
   it('waits for the server at a window’s start, and does not decide alone', async () => {
-    const { ask, settle, budgets, server, now, clock, pass } = await openBudgets()
-    const { end } = budgets.account('ada', now())
+    const { ask, settle, accounts, server, now, clock, pass } = await openAccounts()
+    const { end } = accounts.account('ada', now())
     for (let left = Math.ceil(end / 1_000 - clock.date()) + 5; left > 0; left -= 50) await settle(Math.min(50, left))
     server.aheadUs = -20_000
     const asked = ask(1_000, LIMIT_US, 5_000_000)
     await settle()
     assert.equal(asked.end, undefined)
     await pass(200)
-    const { id, number } = budgets.account('ada', now())
+    const { id, number } = accounts.account('ada', now())
     assert.equal(server.model.hash(id, number)?.sums?.held, 1_000)
     assert.ok(asked.hasBegun)
   })
@@ -534,7 +536,7 @@ describe('Accounts whose clock is a little ahead of the server', () => {
 
 describe('Accounts when a request ends, or its client has gone', () => {
   it('tell it at once where few places are left', async () => {
-    const { ask, start, settle, server, now, other } = await openBudgets()
+    const { ask, start, settle, server, now, other } = await openAccounts()
     other({ used: 0.8 * LIMIT_US })
     const asked = ask(1_000)
     await settle()
@@ -545,30 +547,30 @@ describe('Accounts when a request ends, or its client has gone', () => {
   })
 
   it('give back at a tick what was granted to one who has gone', async () => {
-    const { ask, settle, server, budgets, now } = await openBudgets()
+    const { ask, settle, server, accounts, now } = await openAccounts()
     const asked = ask(1_000)
     asked.time.isGone = true
     await settle()
     for (let i = 0; i < 2; i++) await settle(TICK_MS)
-    const { id, number } = budgets.account('ada', now())
+    const { id, number } = accounts.account('ada', now())
     assert.equal(server.model.hash(id, number)?.sums.held, 0)
   })
 
   it('make strain of what it took in a window in which nobody asked', async () => {
-    const { ask, start, now, budgets, nearEnd } = budgetsOf({ isShared: false })
+    const { ask, start, now, accounts, nearEnd } = accountsOf({ isShared: false })
     await nearEnd(-100)
     const hold = start(ask(1_000))
     await nearEnd(0)
     await nearEnd(-WINDOW_US / 1_000 + 3_000)
     hold.finish(now())
     await nearEnd(10)
-    assertIs(budgets.account('ada', now()).past.strain, above(200))
+    assertIs(accounts.account('ada', now()).past.strain, above(200))
   })
 })
 
 describe('Accounts of a process that starts', () => {
   it('asks about its first requests as soon as the store has answered: others may have used all', async () => {
-    const { ask, settle, other } = budgetsOf()
+    const { ask, settle, other } = accountsOf()
     other({ used: LIMIT_US + 1 })
     const asked = ask(1_000)
     assert.equal(asked.end, undefined)
@@ -581,9 +583,9 @@ describe('Accounts of a process that starts', () => {
 describe('Accounts whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
   async function cutOff(used = 0) {
-    const t = await openBudgets({ living: 4 })
+    const t = await openAccounts({ living: 4 })
     t.other({ used })
-    void t.budgets.refresh('ada')
+    void t.accounts.refresh('ada')
     await t.settle()
     t.server.isDown = true
     await t.settle(1_000) // the next heartbeat fails
@@ -610,9 +612,9 @@ describe('Accounts whose store does not answer', () => {
     })
 
   it('reports time that was charged meanwhile when the store answers again', async () => {
-    const { budgets, server, settle, now } = await cutOff()
+    const { accounts, server, settle, now } = await cutOff()
     const told = () => server.reports.filter(({ account }) => account.subject === 'charged').map(({ used }) => used)
-    const asked = new SpecRequest(budgets, 'charged', now())
+    const asked = new SpecRequest(accounts, 'charged', now())
     asked.start(now()).finish(now())
     void charge(asked.hold, LIMIT_US, now())
     await settle(1_000)
@@ -625,13 +627,13 @@ describe('Accounts whose store does not answer', () => {
 
 describe('Accounts without a store', () => {
   /** How many requests may run in the next window, of a subject that used four limits and was away for 15 s. */
-  async function placesAfter(t: ReturnType<typeof budgetsOf>) {
+  async function placesAfter(t: ReturnType<typeof accountsOf>) {
     await t.nearEnd(15_000)
     return Array.from({ length: 40 }, () => t.ask(0)).filter(({ hasBegun }) => hasBegun).length
   }
 
   it('count time as overshoot that is seen only in the window after its request', async () => {
-    const t = budgetsOf({ isShared: false })
+    const t = accountsOf({ isShared: false })
     const { hold } = t.ask(0)
     finish(hold, t.now())
     await t.nearEnd(15_000)
