@@ -34,10 +34,11 @@ import { IdTokens } from './tokens/id-tokens'
 import { LogoutNotices } from './tokens/logout-notices'
 import { knownUrl } from '../http/url'
 
-/** What a function uses of the server's parts: its signature names them. */
+/** What a small function uses of the server's parts: its signature names them. */
 export type Uses<Name extends keyof Parts> = Pick<Parts, Name>
 
-type Parts = SharedParts & ReturnType<typeof dialectParts>
+/** All that the endpoints of one dialect are made of. */
+export type Parts = SharedParts & ReturnType<typeof dialectParts>
 /** The parts that are the same in both dialects. */
 export type SharedParts = ReturnType<typeof sharedParts>
 

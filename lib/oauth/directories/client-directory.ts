@@ -33,15 +33,8 @@ const LISTS = [
   ...['audiences', 'responseTypes', 'identityScopes'],
 ]
 const FIELDS = [
-  'clientId',
-  'name',
-  'secret',
-  'approval',
-  'introspection',
-  'realm',
-  'backchannelLogoutUri',
-  ...BOOLEANS,
-  ...LISTS,
+  ...['clientId', 'name', 'secret', 'approval', 'introspection', 'realm', 'backchannelLogoutUri'],
+  ...[...BOOLEANS, ...LISTS],
 ]
 /** Of a {@link Client}. */
 export const CLIENT_FIELDS = ['secretHash', ...FIELDS.filter((field) => field !== 'secret')]
@@ -127,7 +120,9 @@ export function registeredClient(registration: ClientRegistration, policy: UriPo
   if (fields.approval !== undefined) optionOneOf(of('approval'), fields.approval, ['ask', 'auto'])
   if (fields.introspection !== undefined)
     optionOneOf(of('introspection'), fields.introspection, ['own', 'audience', 'all'])
-  if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
+  if (fields.audiences && !isAudienceList(fields.audiences)) {
+    throw optionError(`${of('audiences')} must be a list of at least one audience; received ${shown(fields.audiences)}`)
+  }
   for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   const secrets = secret === undefined ? [] : [secret].flat()
   for (const one of secrets as readonly unknown[]) {
@@ -167,12 +162,6 @@ function warnOfHttp(uri: string): void {
     `the redirect URI ${shown(uri)} is http on a local network, where codes travel unencrypted. In production use https; ` +
       'allowHttp: true says that this network may be trusted',
   )
-}
-
-/** @throws {TypeError} naming the option, unless it is a list of at least one text */
-export function checkAudiences(option: string, audiences: unknown): void {
-  if (isAudienceList(audiences)) return
-  throw optionError(`${option} must be a list of at least one audience; received ${shown(audiences)}`)
 }
 
 export function isAudienceList(audiences: unknown): boolean {

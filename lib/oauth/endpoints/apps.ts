@@ -4,7 +4,7 @@ import { foreignForm } from '../oauth-error'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
 import { formOf } from '../parameters/form'
 import { Params } from '../parameters/params'
-import type { Uses } from '../parts'
+import type { Parts, Uses } from '../parts'
 import { redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { beginInteraction, isOwnForm, issueCsrfToken } from './interaction'
@@ -14,8 +14,6 @@ import { knownUrl } from '../../http/url'
 const PATH = '/apps'
 /** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */
 const PARAMS = { ' page': PATH }
-
-type Parts = Uses<'clock' | 'consents' | 'cookies' | 'end' | 'issuer' | 'pages' | 'seal' | 'sessionOf' | 'users'>
 
 /** The page on which a user sees which apps may act for him, and withdraws that. */
 export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {

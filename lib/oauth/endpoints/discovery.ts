@@ -3,24 +3,12 @@ import { ASYMMETRIC } from '../../bearer/keys/algorithm'
 import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
 import { promptsOf } from '../parameters/authorization-request'
-import type { Uses } from '../parts'
+import type { Parts, Uses } from '../parts'
 import { type Endpoint, sendJson } from './endpoint'
 
 /** Seconds that caches may keep the document and the keys. Publish a key for longer than this before it signs. */
 const PUBLISHED_FOR_SEC = 300
 const CACHED = { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` }
-
-type Parts = Uses<
-  | 'apiScopes'
-  | 'everyAcr'
-  | 'hasService'
-  | 'identity'
-  | 'issuer'
-  | 'keyring'
-  | 'login'
-  | 'registration'
-  | 'requirePushedRequests'
->
 
 /** The discovery documents (OpenID Connect Discovery §4, RFC 8414 §3). The host's root has them, too. */
 export function discoveryEndpoints(parts: Parts): readonly [Endpoint, Endpoint] {

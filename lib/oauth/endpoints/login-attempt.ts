@@ -4,7 +4,7 @@ import { clientNetwork } from '../../http/request/client-network'
 import { type OAuthLoginMessage, publish } from '../diagnostics'
 import { DirectoryBusyError } from '../directories/hash-slots'
 import { type LoginRefusal, type User, foldedUsername } from '../directories/user'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { requestNetwork } from '../request-network'
 import type { Login } from '../records/website-sessions'
 
@@ -29,8 +29,6 @@ export interface LoginAttempt {
   /** Tells the app. */
   report(outcome: OAuthLoginMessage['outcome'], userId?: string): void
 }
-
-type Parts = Uses<'attempts' | 'cookies' | 'loginEvents' | 'revocations' | 'seal' | 'users'>
 
 /**
  * Begins an attempt to sign in, of the account, the network or the device.

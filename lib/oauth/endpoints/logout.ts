@@ -7,7 +7,7 @@ import { foreignForm } from '../oauth-error'
 import type { AppName } from '../pages/page-renderer'
 import { formOf, queryOf } from '../parameters/form'
 import type { Params } from '../parameters/params'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import type { SessionRecord } from '../records/website-sessions'
 import { appName, onwardOf, redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
@@ -31,8 +31,6 @@ interface LogoutTarget {
   /** Something of the request was left out: `refused`, the address to which the app would have the user sent. */
   readonly doubt?: 'unsure' | 'refused'
 }
-
-type Parts = Uses<'clients' | 'cookies' | 'end' | 'idTokens' | 'issuer' | 'log' | 'pages' | 'seal' | 'sessionOf'>
 
 /** Signs the user out of the website session (OpenID Connect RP-Initiated Logout 1.0). */
 export function logoutEndpoint(parts: Parts): Endpoint {

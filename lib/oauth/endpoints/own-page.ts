@@ -11,8 +11,8 @@ import { requestedLocales } from '../pages/page-texts'
 import { acrValuesOf, otherParams } from '../parameters/authorization-request'
 import { readClaimsRequest } from '../parameters/claims-request'
 import { Params } from '../parameters/params'
-import type { LoginRefusal, User, UserId } from '../directories/user'
-import type { Uses } from '../parts'
+import type { UserId } from '../directories/user'
+import type { Parts, Uses } from '../parts'
 import { ofStranger } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
@@ -131,38 +131,12 @@ function ownPageUrl({ login }: Uses<'login'>, params: Readonly<Record<string, st
   return `${path}?${added.toString()}${hash}`
 }
 
-type Parts = Uses<
-  | (
-      | 'attempts'
-      | 'consents'
-      | 'cookies'
-      | 'idTokens'
-      | 'issuer'
-      | 'log'
-      | 'login'
-      | 'loginEvents'
-      | 'pages'
-      | 'records'
-    )
-  | ('revocations' | 'seal' | 'sessionOf' | 'users')
->
-
-/** What the app's own sign-in page calls. */
-export interface OwnPage {
-  readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>
-  readonly authenticate: (
-    req: Request,
-    username: unknown,
-    password: unknown,
-    id?: string,
-  ) => Promise<User | LoginRefusal | undefined>
-  /** The answer to the browser after a login. @throws {TypeError} for what the page did wrong */
-  readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<() => Promise<void>>
-  /** The answer to the browser without a login. @throws {TypeError} for what the page did wrong */
-  readonly refuse: (req: Request, res: Response, why: SignInRefusal) => () => Promise<void>
-}
-
-export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
+/**
+ * What the app's own sign-in page calls. `signIn()` and `refuse()` return the answer to the browser.
+ *
+ * @throws {TypeError} for what the page did wrong
+ */
+export function ownPage(parts: Parts, flow: SignInFlow) {
   const { records, cookies, pages, users } = parts
   /** Responses that a sign-in has ended with. */
   const ended = new WeakSet<Response>()

@@ -10,7 +10,7 @@ import {
 } from '../parameters/authorization-request'
 import { formOf } from '../parameters/form'
 import { Params, type RawParams } from '../parameters/params'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { ofApp, ofStranger } from '../records/owners'
 import type { Records } from '../records/records'
 import { limitStrangers } from '../records/strangers'
@@ -35,18 +35,6 @@ const LIFETIME_SEC = 60
 /** Requests a minute of each app that anybody can speak for; those that registered themselves count together. */
 const LIMITS = { name: 'pushed', refusal: 'Too many requests have been pushed.' }
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
-
-type Parts = Uses<
-  | 'audience'
-  | 'authentication'
-  | 'everyAcr'
-  | 'identity'
-  | 'isRealmNeeded'
-  | 'isScopeNeeded'
-  | 'keyProofs'
-  | 'login'
-  | 'records'
->
 
 /** Takes an authorization request from its client directly (RFC 9126). */
 export function pushedRequestEndpoint(parts: Parts): Endpoint {

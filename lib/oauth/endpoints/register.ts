@@ -7,7 +7,7 @@ import { OAuthError } from '../oauth-error'
 import { type ClientMetadata, invalidMetadata, readClientMetadata } from '../parameters/client-metadata'
 import { jsonOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { type RegisteredClient, RegisteredClients } from '../records/registered-clients'
 import { ofStranger } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
@@ -16,8 +16,6 @@ import { type Endpoint, sendJson } from './endpoint'
 import { accessRefused } from './resource'
 
 const LIMITS = { name: 'register', windowMs: 3_600_000, refusal: 'Too many apps have been registered.' }
-
-type Parts = Uses<'clock' | 'end' | 'identity' | 'isRealmNeeded' | 'issuer' | 'records' | 'registered'>
 
 /** Client registration (RFC 7591 §3), and configuration (RFC 7592 §2): reads, replaces and deletes a registration. */
 export function registrationEndpoints(parts: Parts, registration: RegistrationSettings): readonly Endpoint[] {

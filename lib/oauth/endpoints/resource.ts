@@ -4,7 +4,7 @@ import { type Placement, findCredentials, isToken } from '../../bearer/credentia
 import { type Refusal, refuse } from '../../bearer/refusal/refusal'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { formOf } from '../parameters/form'
-import type { Uses } from '../parts'
+import type { Parts, Uses } from '../parts'
 import { ofStranger, ofUser } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import type { AccessTokenClaims, ActiveToken } from '../tokens/access-tokens'
@@ -28,9 +28,7 @@ export function userinfoEndpoint(parts: Uses<'accessTokens' | 'dpopCheck' | 'ide
  * `POST /platform/logout` with a bearer token. Signs the user out of the website session in which the token's grant was
  * given, and ends the grant; of a token without a user, the token alone. The API mounts it.
  */
-export function platformLogoutEndpoint(
-  parts: Uses<'accessTokens' | 'dpopCheck' | 'end' | 'issuer' | 'records' | 'tokenFrom'>,
-): Endpoint {
+export function platformLogoutEndpoint(parts: Parts): Endpoint {
   return { path: '/', methods: { POST: platformLogout }, errors: 'json' }
 
   async function platformLogout(req: Request, res: Response): Promise<void> {

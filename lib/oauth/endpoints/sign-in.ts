@@ -16,7 +16,7 @@ import {
 import { unmetAcr } from '../parameters/claims-request'
 import { formOf, queryOf } from '../parameters/form'
 import { Params } from '../parameters/params'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { ofUser } from '../records/owners'
 import type { Login, SessionRecord } from '../records/website-sessions'
 import { appsRequest } from './apps'
@@ -39,13 +39,6 @@ import { checkPassword, minutesOf } from './login-attempt'
 import { sendToOwnPage } from './own-page'
 import { findPushedRequest } from './pushed-request'
 import type { SignInFlow, Visit } from './visit'
-
-type Parts = Uses<
-  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'end' | 'everyAcr')
-  | ('grants' | 'identity' | 'idTokens')
-  | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
-  | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessionOf' | 'sessions' | 'sessionSec' | 'users')
->
 
 /** How long a submitted page may be submitted again, after a double click or a store failure. */
 const AGAIN_MS = 30_000

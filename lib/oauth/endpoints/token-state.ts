@@ -3,17 +3,13 @@ import { type Client, isConfidential } from '../directories/client'
 import { OAuthError } from '../oauth-error'
 import { formOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import type { AccessTokenClaims } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
 import { revokeToken } from './resource'
 
 /** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
-export function introspectEndpoint(
-  parts: Uses<
-    'accessTokens' | 'audience' | 'authentication' | 'identity' | 'isRealmNeeded' | 'issuer' | 'refreshTokens' | 'users'
-  >,
-): Endpoint {
+export function introspectEndpoint(parts: Parts): Endpoint {
   return { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
 
   async function introspect(req: Request, res: Response): Promise<void> {
@@ -44,9 +40,7 @@ export function introspectEndpoint(
  * Token revocation (RFC 7009). Revokes an access token alone, a refresh token with its whole grant. An unknown token or
  * another client's is ignored with the same response.
  */
-export function revokeEndpoint(
-  parts: Uses<'accessTokens' | 'authentication' | 'end' | 'records' | 'refreshTokens'>,
-): Endpoint {
+export function revokeEndpoint(parts: Parts): Endpoint {
   return { path: '/revoke', methods: { POST: revoke }, errors: 'json', anyOrigin: true }
 
   async function revoke(req: Request, res: Response): Promise<void> {

@@ -6,10 +6,8 @@ import { appGrants } from '../grants/app-grants'
 import { userGrants } from '../grants/user-grants'
 import { OAuthError } from '../oauth-error'
 import { formOf } from '../parameters/form'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { type Endpoint, sendJson } from './endpoint'
-
-type Parts = Uses<'authentication' | 'keyProofs'> & Parameters<typeof userGrants>[0] & Parameters<typeof appGrants>[0]
 
 /** The token endpoint (RFC 6749 §3.2). */
 export function tokenEndpoint(parts: Parts): Endpoint {

@@ -3,15 +3,13 @@ import { isConfidential } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import { noScope, parseScope } from '../parameters/requested-scope'
 import { audienceFor } from '../parameters/resource'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import { ofApp } from '../records/owners'
 import { limitStrangers } from '../records/strangers'
 import { type Grant, type GrantRequest, type TokenResponse, tokenTypeOf } from './grant'
 
 /** Tokens of an app without a user that a stranger may have, where they are stored. */
 const LIMITS = { name: 'unauthenticated', refusal: 'Too many sessions have been started.' }
-
-type Parts = Uses<'accessTokens' | 'audience' | 'claimsOf' | 'isScopeNeeded' | 'records' | 'tokenType'>
 
 /** The grants of an app without a user. */
 export function appGrants(parts: Parts): readonly Grant[] {

@@ -6,18 +6,11 @@ import { queryOf } from '../parameters/form'
 import { verifyPkce } from '../parameters/pkce'
 import { grantableScope, noScope, parseScope } from '../parameters/requested-scope'
 import { audienceFor } from '../parameters/resource'
-import type { Uses } from '../parts'
+import type { Parts } from '../parts'
 import type { Authorization } from '../records/authorizations'
 import { ofUser } from '../records/owners'
 import { SEED_BYTES, placesOf } from '../records/refresh-tokens'
 import { type Grant, type GrantRequest, type TokenResponse, audienceOf, tokenTypeOf } from './grant'
-
-type Parts = Uses<
-  | ('accessTokens' | 'audience' | 'claimsOf' | 'codes' | 'consents' | 'end' | 'grants' | 'identity' | 'idTokens')
-  | 'isRealmNeeded'
-  | 'refreshTokens'
-  | ('registered' | 'revocations' | 'seal' | 'tokenType' | 'users')
->
 
 /** The grants of an app that acts for a user. */
 export function userGrants(parts: Parts): readonly Grant[] {

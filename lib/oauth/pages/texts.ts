@@ -1,91 +1,9 @@
-/**
- * Every text on the pages. `{app}` stands for the app's name, `{host}` for the host it is at, `{user}` for the user's name.
- * `loginNote` may have links, `<a href="/reset">Reset it</a>`; other markup is shown as it is written.
- */
-export interface PageTexts {
-  /** Language of the texts, for `<html lang>`. */
-  readonly lang: string
-  /** Direction of the texts, for `<html dir>`. Default: that of the language's own script. */
-  readonly dir: 'ltr' | 'rtl'
-  readonly loginTitle: string
-  readonly loginLead: string
-  readonly username: string
-  readonly password: string
-  readonly login: string
-  readonly cancel: string
-  readonly loginNote: string
-  readonly wrongPassword: string
-  readonly tooManyAttempts: string
-  readonly tooManyLogins: string
-  readonly pageExpired: string
-  readonly cookiesNeeded: string
-  /** Another user signed in while the page was open. */
-  readonly otherUser: string
-  /** The form came from another site, or from this one under another name. */
-  readonly otherAddress: string
-  /** The user chose to use another account. */
-  readonly otherAccount: string
-  readonly termsTitle: string
-  readonly termsLead: string
-  readonly termsAccept: string
-  readonly termsDecline: string
-  readonly signedInAs: string
-  readonly approvalTitle: string
-  readonly approvalLead: string
-  readonly approvalWhere: string
-  readonly approvalWhereDevice: string
-  readonly approvalUnchecked: string
-  /** `{source}` stands for the host of the app's metadata document. */
-  readonly approvalSource: string
-  readonly approvalMay: string
-  /** What every approved app may do. */
-  readonly approvalAct: string
-  /** What a scope lets the app do, by its name: `{ 'tree.read': 'read your family tree' }`. */
-  readonly scopes: Readonly<Record<string, string>>
-  /** The text of a scope that `scopes` does not have; `{scope}` stands for its name. */
-  readonly approvalScope: string
-  readonly approvalAccept: string
-  readonly approvalDecline: string
-  readonly useOther: string
-  readonly appsTitle: string
-  readonly appsLead: string
-  readonly appsNone: string
-  /** `{date}` stands for the day on which the user allowed the app first. */
-  readonly appsSince: string
-  readonly appsWithdraw: string
-  readonly leaveTitle: string
-  readonly leaveLead: string
-  readonly leaveGo: string
-  readonly continueTitle: string
-  readonly continueLead: string
-  readonly continue: string
-  readonly logoutTitle: string
-  readonly logoutLead: string
-  readonly logout: string
-  readonly loggedOutTitle: string
-  readonly loggedOutLead: string
-  /** After a sign-out whose app asked for an address that it has not registered. */
-  readonly noWayBackTitle: string
-  readonly noWayBackLead: string
-  readonly badRequestTitle: string
-  readonly badRequestLead: string
-  readonly startAgainTitle: string
-  readonly startAgainLead: string
-  /** Too many sign-ins have been started at once. */
-  readonly tooManyTitle: string
-  readonly tooManyLead: string
-  readonly unavailableTitle: string
-  readonly unavailableLead: string
-  readonly forbiddenTitle: string
-  readonly forbiddenLead: string
-  /** `{code}` stands for the error's code, `{id}` for the id that the logs have, too. */
-  readonly errorReport: string
-}
-
 /** The default texts. */
-export const ENGLISH: PageTexts = {
+export const ENGLISH = {
+  /** Language of the texts, for `<html lang>`. */
   lang: 'en',
-  dir: 'ltr',
+  /** Direction of the texts, for `<html dir>`. Default: that of the language's own script. */
+  dir: 'ltr' as 'ltr' | 'rtl',
   loginTitle: 'Sign in',
   loginLead: 'to continue to {app}',
   username: 'Username',
@@ -98,8 +16,11 @@ export const ENGLISH: PageTexts = {
   tooManyLogins: 'Too many people are signing in at this moment. Please try again in a few seconds.',
   pageExpired: 'This page was open for too long. Please sign in again.',
   cookiesNeeded: 'Your browser did not send back our cookie. Please allow cookies for this site and sign in again.',
+  /** Another user signed in while the page was open. */
   otherUser: 'Another user has signed in meanwhile. Please sign in again.',
+  /** The form came from another site, or from this one under another name. */
   otherAddress: 'The form did not come from this address. Please sign in here.',
+  /** The user chose to use another account. */
   otherAccount: 'Please sign in with the account that you want to use.',
   termsTitle: 'Terms of access',
   termsLead: 'Before you continue to {app}, please read and accept these terms.',
@@ -112,9 +33,12 @@ export const ENGLISH: PageTexts = {
   approvalWhereDevice: 'What you allow goes to a program on this device, at {host}.',
   approvalUnchecked:
     'This app registered itself, and nobody here has checked who makes it. Allow it only if you started it yourself just now.',
+  /** `{source}` stands for the host of the app's metadata document. */
   approvalSource: 'It publishes its name at {source}.',
   approvalMay: 'It may:',
+  /** What every approved app may do. */
   approvalAct: 'use this service in your name',
+  /** What a scope lets the app do, by its name: `{ 'tree.read': 'read your family tree' }`. */
   scopes: {
     openid: 'know which account is yours',
     profile: 'see your name and your profile',
@@ -129,7 +53,8 @@ export const ENGLISH: PageTexts = {
     user_id: 'see the number of your account',
     country: 'see your country',
     offline_access: 'do this also while you are not signed in',
-  },
+  } as Readonly<Record<string, string>>,
+  /** The text of a scope that `scopes` does not have; `{scope}` stands for its name. */
   approvalScope: 'use “{scope}”',
   approvalAccept: 'Allow',
   approvalDecline: 'Do not allow',
@@ -137,6 +62,7 @@ export const ENGLISH: PageTexts = {
   appsTitle: 'Apps that may act for you',
   appsLead: 'You allowed these apps to use your account here. An app loses its access as soon as you withdraw it.',
   appsNone: 'You have allowed no app to use your account here.',
+  /** `{date}` stands for the day on which the user allowed the app first. */
   appsSince: 'since {date}',
   appsWithdraw: 'Withdraw access',
   leaveTitle: 'Go back to {app}?',
@@ -153,6 +79,7 @@ export const ENGLISH: PageTexts = {
   logout: 'Sign out',
   loggedOutTitle: 'You are signed out',
   loggedOutLead: 'You can close this window now.',
+  /** After a sign-out whose app asked for an address that it has not registered. */
   noWayBackTitle: 'You are signed out',
   noWayBackLead:
     'The app that sent you here asked us to send you on to an address that it has not registered. So you stay here.',
@@ -163,11 +90,19 @@ export const ENGLISH: PageTexts = {
   startAgainTitle: 'Please start again from the app',
   startAgainLead:
     'This sign-in has expired, was used before, or began in another browser. Nothing has happened to your account.',
+  /** Too many sign-ins have been started at once. */
   tooManyTitle: 'Too many people are signing in',
   tooManyLead: 'We cannot take another sign-in at this moment. Please wait a minute, and try again.',
   unavailableTitle: 'Please try again in a moment',
   unavailableLead: 'We cannot sign you in just now. This is our fault, and it should pass soon.',
   forbiddenTitle: 'This form was not sent from our page',
   forbiddenLead: 'For your safety nothing has been done. Please go back to the app and start again.',
+  /** `{code}` stands for the error's code, `{id}` for the id that the logs have, too. */
   errorReport: 'If you report this, please say: {code}, {id}',
 }
+
+/**
+ * Every text on the pages. `{app}` stands for the app's name, `{host}` for the host it is at, `{user}` for the user's name.
+ * `loginNote` may have links, `<a href="/reset">Reset it</a>`; other markup is shown as it is written.
+ */
+export type PageTexts = Readonly<typeof ENGLISH>
