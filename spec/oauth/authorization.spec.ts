@@ -151,17 +151,6 @@ describe('the authorization endpoint', () => {
     assert.equal(errorOf(await ask({ prompt: 'none' }, other)), 'interaction_required', 'the terms are still open')
   })
 
-  it('OIDC Core §3.1.2.1: prompt=login asks again, and the fresh login is enough', async () => {
-    const agent = await signedIn()
-    clock.advance(1_000)
-    for (const prompt of ['login', 'select_account']) {
-      const page = await ask({ prompt }, agent)
-      assert.equal(page.title, 'Sign in')
-      assert.notEqual((await page.logIn()).params.get('code'), null)
-      clock.advance(1_000)
-    }
-  })
-
   it('OIDC Core §3.1.2.1: prompt=consent shows the terms again', async () => {
     const agent = await signedIn()
     clock.advance(1_000)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { userDirectory } from '../../lib/oauth'
 import { type Form, type RunningServer, json, post, serverOfSuite, startServer, askToken, refresh } from './support'
-import { UserAgent, codeForm, request, tokensFor } from './user-agent'
+import { UserAgent, request, tokensFor } from './user-agent'
 import { USER_CLAIMS } from './user-claims'
 
 const CLAIMS = { ...USER_CLAIMS, member_since: 2_020 }
@@ -78,17 +78,6 @@ describe('claims', () => {
       assert.equal(page.params.get('error'), 'invalid_request', claims)
       assert.match(page.params.get('error_description') ?? '', /claims/)
     }
-  })
-
-  it('OIDC Core §5.5.1: only the user of a requested sub is accepted', async () => {
-    const agent = new UserAgent(running.issuer)
-    await codeForm(running.issuer, {}, agent)
-    const silent = async (sub: string) => {
-      const claims = JSON.stringify({ id_token: { sub: { value: sub } } })
-      const page = await agent.authorize(running.issuer, request({ prompt: 'none', claims }))
-      return page.params.get('error') ?? 'code'
-    }
-    assert.deepEqual([await silent('KWC6-X7D'), await silent('K2QX-9TT')], ['code', 'login_required'])
   })
 
   it('OIDC Core §2 and §5.5.1.1: the id_token has acr if requested; an acr that no login has fails', async () => {

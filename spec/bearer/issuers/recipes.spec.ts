@@ -42,14 +42,14 @@ const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k' }
 const inHour = Math.floor(Date.now() / 1_000) + 3_600
 
 /** A signed token; with padding as AWS's load balancer writes it. */
-function tokenOf(claims: object, header: object = {}, format: 'base64' | 'base64url' = 'base64url'): string {
+function tokenOf(claims: object, header: object = {}, format: 'base64' | 'base64url' = 'base64url', key = privateKey) {
   const encode = (bytes: Buffer) => bytes.toString(format).replaceAll('+', '-').replaceAll('/', '_')
   const parts = [
     { alg: 'ES256', kid: 'k', ...header },
     { exp: inHour, sub: 'ada', ...claims },
   ]
   const input = parts.map((part) => encode(Buffer.from(JSON.stringify(part)))).join('.')
-  return `${input}.${encode(signBytes('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }))}`
+  return `${input}.${encode(signBytes('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }))}`
 }
 
 const ask = async (url: string, token: string, field = 'authorization') => {
@@ -85,12 +85,8 @@ describe('recipes of docs/providers.md', () => {
     const pair = generateKeys('rsa')
     const rsa = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'k' }
     const rs256 = (claims: object) => {
-      const parts = [
-        { alg: 'RS256', kid: 'k' },
-        { exp: inHour, sub: 's', oid: 'o', azp: 'web', scp: 'a', ...claims },
-      ]
-      const input = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-      return `${input}.${signBytes('sha256', Buffer.from(input), pair.privateKey).toString('base64url')}`
+      const all = { sub: 's', oid: 'o', azp: 'web', scp: 'a', ...claims }
+      return tokenOf(all, { alg: 'RS256' }, 'base64url', pair.privateKey)
     }
     const keys = await serve(
       (_req, res) =>
@@ -193,7 +189,19 @@ const dev = devIssuer({ issuer: 'https://ident.example.org', audience: 'https://
 
 type Mount = (app: Express, url: string, key: KeyMaterial) => RedisRevocations
 
-/** A recipe as docs/bearer.md has it, with its Redis here and the key of an issuer here. */
+/** An app with a recipe of docs/bearer.md, over a Redis of its own and with the key of an issuer here. */
+async function appWith(path: string) {
+  const redis = await startRedis()
+  after(() => redis.stop())
+  const app = express()
+  const revocation = recipe(path)(app, `redis://127.0.0.1:${redis.port}`, dev.options.key)
+  after(() => revocation.close())
+  app.get('/', requireBearer({ ...dev.options, revocation }), (_req, res) => void res.sendStatus(200))
+  const { url } = await serve(app)
+  await revocation.ready()
+  return url
+}
+
 function recipe(path: string): Mount {
   const { text } =
     page(process.cwd(), 'docs/bearer.md').blocks.find(({ text }) => text.includes(`app.post('${path}'`)) ?? {}
@@ -212,15 +220,7 @@ function recipe(path: string): Mount {
 }
 
 describe('POST /logout of docs/bearer.md', async () => {
-  const redis = await startRedis()
-  after(() => redis.stop())
-  const app = express()
-  const revocation = recipe('/logout')(app, `redis://127.0.0.1:${redis.port}`, dev.options.key)
-  after(() => revocation.close())
-  app.get('/', (_req, res) => void res.sendStatus(200))
-  const { url } = await serve(app)
-  await revocation.ready()
-
+  const url = await appWith('/logout')
   const token = (who: string, claims: DevTokenOptions['claims'] = {}) => dev.token(who, { clientId: 'app', claims })
   const ask = async (bearer: string, path = '/', method = 'GET') =>
     (await fetch(url + path, { method, headers: { authorization: `Bearer ${bearer}` } })).status
@@ -251,16 +251,7 @@ describe('POST /logout of docs/bearer.md', async () => {
 })
 
 describe('POST /backchannel-logout of docs/bearer.md', async () => {
-  const redis = await startRedis()
-  after(() => redis.stop())
-  const app = express()
-  const key = dev.options.key
-  const revocation = recipe('/backchannel-logout')(app, `redis://127.0.0.1:${redis.port}`, key)
-  after(() => revocation.close())
-  app.get('/', requireBearer({ ...dev.options, revocation }), (_req, res) => void res.sendStatus(200))
-  const { url } = await serve(app)
-  await revocation.ready()
-
+  const url = await appWith('/backchannel-logout')
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   const post = async (claims: DevTokenOptions['claims']) => {
     const body = new URLSearchParams({ logout_token: dev.token('ada', { claims: { aud: 'web', ...claims } }) })

@@ -7,7 +7,6 @@ import {
   redisRevocations,
   type RedisRevocationsOptions,
   requireBearer,
-  type Session,
   sessionOf,
 } from '../../../lib'
 
@@ -26,13 +25,11 @@ export interface Revoked {
   readonly id: string
 }
 
-/** What the process is told. Moments are milliseconds of the machine's monotonic clock, one for all processes. */
-export type Order = { readonly revoke: Revoked } | { readonly watch: readonly Revoked[] }
-
-/** What it answers: when it began to revoke and whether Redis has it; or when it saw each revocation. */
-export type Report =
-  | { readonly id: string; readonly begunAt: number; readonly written: boolean }
-  | { readonly seenAt: readonly (readonly [id: string, at: number])[] }
+/** What the process answers: whether Redis has the revocation. */
+export interface Report {
+  readonly id: string
+  readonly written: boolean
+}
 
 const { redis, issuer, audience, secret, revocations, dpop } = JSON.parse(process.argv[2] as string) as ApiConfig
 const revocation = redisRevocations(redis, revocations)
@@ -49,11 +46,9 @@ server.keepAliveTimeout = 0
 
 process.once('disconnect', () => process.exit()) // a killed spec leaves nothing behind
 
-const now = () => Number(process.hrtime.bigint()) / 1e6
-process.on('message', (order: Order) => void ('revoke' in order ? revoke(order.revoke) : watch(order.watch)))
+process.on('message', (revoked: Revoked) => void revoke(revoked))
 
 async function revoke({ kind, id }: Revoked): Promise<void> {
-  const begunAt = now()
   const writing = {
     token: () => revocation.revokeToken(issuer, id),
     subject: () => revocation.revokeSubject(issuer, id),
@@ -63,37 +58,5 @@ async function revoke({ kind, id }: Revoked): Promise<void> {
     () => true,
     () => false,
   )
-  process.send?.({ id, begunAt, written } satisfies Report)
-}
-
-async function watch(all: readonly Revoked[]): Promise<void> {
-  const pending = new Map(all.map((one) => [one.id, recordedSession(one)]))
-  const seenAt: [string, number][] = []
-  while (pending.size > 0) {
-    for (const [id, session] of pending) {
-      if (revocation.state(session) !== 'revoked') continue
-      seenAt.push([id, now()])
-      pending.delete(id)
-    }
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-  process.send?.({ seenAt } satisfies Report)
-}
-
-function recordedSession({ kind, id }: Revoked): Session {
-  const claims = { iat: 1, ...(kind === 'token' && { jti: id }) }
-  const sub = kind === 'subject' ? id : 'ada'
-  const clientId = kind === 'client' ? id : 'app'
-  return {
-    kind: 'user',
-    issuer,
-    sub,
-    userId: sub,
-    clientId,
-    scope: [],
-    scopes: [],
-    claims,
-    token: '',
-    signal: new AbortController().signal,
-  }
+  process.send?.({ id, written } satisfies Report)
 }

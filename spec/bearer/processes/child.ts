@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from '../../support/serve'
-import type { ApiConfig, Order, Report } from './api'
+import type { ApiConfig, Report, Revoked } from './api'
 import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 /** A process of the API. */
@@ -10,9 +10,8 @@ export interface Child {
   get(path: string, headers: Record<string, string>): ReturnType<typeof get>
   /** With a bearer token. */
   status(token: string): Promise<number>
-  tell(order: Order): void
-  /** The next report that is wanted. */
-  report<T extends Report>(isWanted: (report: Report) => report is T): Promise<T>
+  /** Revokes there, and says whether Redis has it. */
+  revoke(revoked: Revoked): Promise<boolean>
   kill(): Promise<void>
 }
 
@@ -34,14 +33,14 @@ export async function startChild(owner: { after(fn: () => Promise<void>): void }
     url,
     get: (path, headers) => get(url + path, headers),
     status: async (token) => (await get(url, { authorization: `Bearer ${token}` })).status,
-    tell: (order) => void child.send(order),
-    report: (isWanted) =>
+    revoke: (revoked) =>
       new Promise((resolve) => {
-        child.on('message', function listener(report: Report) {
-          if (!isWanted(report)) return
+        child.on('message', function listener({ id, written }: Report) {
+          if (id !== revoked.id) return
           child.off('message', listener)
-          resolve(report)
+          resolve(written)
         })
+        child.send(revoked)
       }),
     kill,
   }

@@ -41,25 +41,23 @@ describe('oidcc-basic-certification-test-plan', () => {
     assert.deepEqual([params.get('error'), params.get('code')], ['invalid_request', null])
   })
 
-  it('oidcc-userinfo-get', async () => {
-    const app = party()
-    const { access_token: token, claims } = await app.signIn()
-    assert.equal((await app.userinfo(token)).sub, claims.sub)
-  })
-
-  it('oidcc-userinfo-post-header', async () => {
-    const app = party()
-    const { access_token: token, claims } = await app.signIn()
-    const headers = { authorization: `Bearer ${token}` }
-    assert.equal((await app.userinfo(token, { method: 'POST', headers })).sub, claims.sub)
-  })
-
-  it('oidcc-userinfo-post-body', async () => {
-    const app = party()
-    const { access_token: token, claims } = await app.signIn()
-    const body = new URLSearchParams({ access_token: token })
-    assert.equal((await app.userinfo(token, { method: 'POST', headers: {}, body })).sub, claims.sub)
-  })
+  for (const [module, init] of [
+    ['oidcc-userinfo-get', () => ({})],
+    [
+      'oidcc-userinfo-post-header',
+      (token: string) => ({ method: 'POST', headers: { authorization: `Bearer ${token}` } }),
+    ],
+    [
+      'oidcc-userinfo-post-body',
+      (token: string) => ({ method: 'POST', headers: {}, body: new URLSearchParams({ access_token: token }) }),
+    ],
+  ] as const) {
+    it(module, async () => {
+      const app = party()
+      const { access_token: token, claims } = await app.signIn()
+      assert.equal((await app.userinfo(token, init(token))).sub, claims.sub)
+    })
+  }
 
   it('oidcc-ensure-request-without-nonce-succeeds-for-code-flow', succeeds({ nonce: '' }))
 
