@@ -56,8 +56,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const socket: unknown = req?.socket
     this.#socket = socket instanceof Socket && req?.httpVersionMajor === 1 ? socket : undefined
     if (req !== undefined) watchUpload(req, this)
-    if (isOver(res)) this.#begunLate(now)
-    else this.#watchClient(req)
+    if (res.writableEnded) this.enter('ended', now)
+    else if (!isOver(res)) this.#watchClient(req)
     if ((req as { upgrade?: boolean } | undefined)?.upgrade) watchTakeover(res, clock, () => this.settle())
   }
 
@@ -210,14 +210,10 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   // ---
 
-  /** The response is over already: it was ended, or its client has gone. */
-  #begunLate(now: number): void {
-    if (this.res.writableEnded) this.enter('ended', now)
-  }
-
   #watchClient(req: IncomingMessage | undefined): void {
     const { res } = this
-    const isEmitter = hasEvents(res)
+    // What stands in for the response of an upgrade may be none: that of engine.io, for `io.engine.use()`.
+    const isEmitter = typeof res.on === 'function'
     if (isEmitter) {
       res.on('close', meteredClose)
       res.on('pipe', meteredPipe)
@@ -284,11 +280,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     }
     this.enter(state, now)
   }
-}
-
-/** What stands in for a response of an upgrade may have none: that of engine.io, for `io.engine.use()`. */
-function hasEvents(res: ServerResponse): boolean {
-  return typeof res.on === 'function'
 }
 
 /**
