@@ -173,14 +173,6 @@ describe('throttleDashboard()', () => {
     assert.equal(JSON.stringify(subjects).includes('"grace"'), false)
   })
 
-  it('shows names where that is wanted', async (t) => {
-    const { at, spend } = await start(t, { label: (subject) => (subject === 'grace' ? undefined : subject) })
-    await spend('<img src=x onerror=alert(1)>', 500)
-    await spend('grace', 1)
-    const { subjects } = await seen(at)
-    assert.deepEqual([subjects[0]?.name, subjects[1]?.name], ['<img src=x onerror=alert(1)>', undefined])
-  })
-
   it('goes on where `label` throws, rejects or returns no text for a subject that a client chose', async (t) => {
     const label = (subject: string): string | undefined => {
       if (subject === 'rejects') return Promise.reject(new Error('no')) as never

@@ -297,14 +297,6 @@ describe('Accounts over a store', () => {
     assert.equal(server.reports.at(-1)?.strain, 400)
   })
 
-  it('tells waits for clients while they go on', async () => {
-    const { server, now, pass, begin } = await openAccounts()
-    const first = await begin(LIMIT_US / 2)
-    first.awaitClient(now())
-    await pass(300)
-    assertIs(server.reports.at(-1)?.excused ?? 0, atLeast(TICK_MS * 1_000))
-  })
-
   it('keeps the hold of a request that waits for its client, though time ahead is granted beside it', async () => {
     const t = await openAccounts()
     const waiting = await t.begin(LIMIT_US / 4)

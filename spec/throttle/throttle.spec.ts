@@ -241,9 +241,7 @@ describe('throttle() passes to the error handler what a function of the app', ()
       () => '5000',
       /^TypeError: limitMs\(req\) must return a number .* it returned '5000'$/,
     ],
-    ['returns: a list', 'limitMs', () => [5_000], /^TypeError: limitMs\(req\) must return a number/],
     ['returns: an object with valueOf()', 'limitMs', () => new Date(5_000), /^TypeError: limitMs\(req\) must/],
-    ['returns: a bigint', 'limitMs', () => 5_000n, /^TypeError: limitMs\(req\) must return a number/],
     [
       'returns: NaN',
       'limitMs',

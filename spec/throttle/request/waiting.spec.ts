@@ -62,12 +62,6 @@ describe('throttle() lets a request wait that fits in what is left, but not besi
     assertIs(order.length, between(9, 11), `${order.length} of 100 ms`)
   })
 
-  it('decides first come, first served', async (t) => {
-    const api = await heldApi(t, WAITING)
-    const { order } = await answers(api, await clients(api, 30), 20)
-    assert.deepEqual(order, [...Array(30).keys()])
-  })
-
   it('charges nothing for the wait, and counts none of it as processing time', async (t) => {
     const api = await heldApi(t, WAITING)
     const asked = await clients(api, 8)
@@ -117,12 +111,6 @@ describe('throttle() says why it refuses', () => {
     assert.equal(api.running.length, 2)
     assert.deepEqual(told.map(({ reason }) => reason), Array(5).fill('queue')) // prettier-ignore
     assert.deepEqual((await answers(api, asked, 1_000)).counts, { 200: 5, 429: 5 })
-  })
-
-  it('reserved, at once, with wait: false', async (t) => {
-    const told = heard<RefusedMessage>(t, 'refused')
-    assert.equal(await (await heldApi(t)).burst(6), 2)
-    assert.deepEqual(told.map(({ reason }) => reason), Array(4).fill('reserved')) // prettier-ignore
   })
 
   it('in the body, in words that are true of the reason', async (t) => {
