@@ -52,6 +52,8 @@ async function api(
 const get = (path: string, ...fields: string[]) =>
   `GET ${path} HTTP/1.1\r\n${['Host: x', ...fields].join('\r\n')}\r\n\r\n`
 
+const statuses = (text: string) => [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => status)
+
 /** Resolves when the server has read a request from so many connections, and its handlers have had a turn. */
 async function allHeard(connections: readonly Socket[], count: number): Promise<void> {
   await until(() => connections.filter(({ bytesRead }) => bytesRead > 0).length, count)
@@ -205,6 +207,17 @@ describe('throttle() and an upgrade request', () => {
     socket.destroy()
     clock.advance(60_000)
     assert.equal(await spentMs(), 120)
+  })
+
+  it('charges one that is refused on the connection until then', async (t) => {
+    const { clock, handled, open, spentMs } = await upgrading(t, (app, res) => void app(res.req, res))
+    const socket = await open(upgrade)
+    await until(() => handled.length, 1)
+    clock.advance(40)
+    handled[0]?.req.socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
+    await once(socket, 'close')
+    clock.advance(60_000)
+    assert.deepEqual([statuses(socket.text), await spentMs()], [['401'], 40])
   })
 
   it('charges no more than the first turn of one that was taken over before', async (t) => {

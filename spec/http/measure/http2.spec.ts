@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import {
   type ClientHttp2Session,
+  type ClientHttp2Stream,
   type Http2ServerRequest,
   type Http2ServerResponse,
   connect,
+  constants,
   createServer,
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -91,6 +93,21 @@ describe('throttle() in node:http2', () => {
     assert.equal(await spentMs(throttled), 0)
     sender.resume().end('b')
     await once(sender, 'end')
+  })
+
+  it('never begins a request whose stream was reset while it waited', async (t) => {
+    const { clock, throttled } = clocked()
+    const { client, running } = await http2Api(t, throttled)
+    const streams = [1, 2, 3].map(() => client.request({ ':path': '/' }))
+    await until(() => running.length, 2)
+    streams[2]?.close(constants.NGHTTP2_CANCEL)
+    await new Promise((resolve) => client.ping(resolve))
+    for (const { res } of running.splice(0)) res.end()
+    await once(streams[0]?.resume() as ClientHttp2Stream, 'end')
+    clock.advance(100)
+    await new Promise(setImmediate)
+    assert.equal(running.length, 0)
+    assert.equal(await spentMs(throttled), 0)
   })
 })
 
