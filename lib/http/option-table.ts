@@ -13,20 +13,24 @@ export interface Option<Value> {
 /** Options by their names. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
+/** A table with a row for each option of a type. */
+export type TableOf<Options> = { readonly [Name in Options extends object ? keyof Options : never]: Option<unknown> }
+
 /** Values of all options of a table. */
 export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: Table[Name]['fallback'] }
 
 /**
- * Reads options by their table. Those that are left out, or undefined, get their defaults.
+ * Reads options by their table, which must have a row for each option of their type. Those that are left out, or undefined,
+ * get their defaults.
  *
  * @param factory name of the factory, or of the option that holds these: `requireBearer()`, `introspection`
  * @param hints what to write in place of options that the factory does not have, by their names
  * @throws {TypeError|RangeError} naming the first option that is unknown or wrong
  */
-export function readOptions<Table extends OptionTable>(
+export function readOptions<Given, Table extends OptionTable>(
   factory: string,
-  given: unknown,
-  table: Table,
+  given: Given,
+  table: Table & TableOf<Given>,
   hints?: Hints,
 ): OptionValues<Table> {
   optionNames(factory, given, Object.keys(table), hints)

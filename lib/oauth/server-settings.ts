@@ -7,16 +7,7 @@ import { type Clock, checkClock, systemClock } from '../http/clock'
 import { TimeoutError, within } from '../http/deadline'
 import type { FetchFunction } from '../http/fetch/fetch-json'
 import { optionError } from '../http/help'
-import {
-  type Option,
-  checkedLater,
-  flag,
-  functionOption,
-  oneOf,
-  option,
-  readOptions,
-  wholeNumber,
-} from '../http/option-table'
+import { checkedLater, flag, functionOption, oneOf, option, readOptions, wholeNumber } from '../http/option-table'
 import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
 import { storeMistake } from '../redis/store-mistake'
@@ -46,9 +37,6 @@ import type { OAuthStore } from './stores/store'
 import { isUrl, knownUrl, urlOf } from '../http/url'
 
 const DAY_SEC = 86_400
-
-/** A row for each option of a type. */
-type TableOf<Options> = { readonly [Name in keyof Options]-?: Option<unknown> }
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && one !== '')
@@ -93,7 +81,7 @@ const TABLE = {
   onError: functionOption<OnError>(),
   log: functionOption<(line: string) => unknown>(),
   clock: checkedLater<Clock>(systemClock),
-} satisfies TableOf<AuthorizationServerOptions>
+}
 
 const ACCESS_TOKENS = {
   format: oneOf<'jwt' | 'opaque'>(['jwt', 'opaque'], 'jwt'),
@@ -102,9 +90,9 @@ const ACCESS_TOKENS = {
   audience: option<string | readonly string[]>('a list of at least one audience', (value) =>
     isAudienceList([value].flat()),
   ),
-} satisfies TableOf<AccessTokenOptions>
+}
 
-const DPOP = { maxProofAgeSec: wholeNumber(1, 300, 60), nonce: flag() } satisfies TableOf<DpopProofOptions>
+const DPOP = { maxProofAgeSec: wholeNumber(1, 300, 60), nonce: flag() }
 
 const REFRESH_TOKENS = {
   lifetimeSec: wholeNumber(60, 400 * DAY_SEC, 30 * DAY_SEC),
@@ -114,18 +102,18 @@ const REFRESH_TOKENS = {
       value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 60 && Number(value) <= 4_000 * DAY_SEC),
   ),
   graceSec: wholeNumber(0, 60, 10),
-} satisfies TableOf<RefreshTokenOptions>
+}
 
 const WEBSITE_SESSION = {
   lifetimeSec: wholeNumber(60, 30 * DAY_SEC, DAY_SEC),
   idleSec: wholeNumber(60, 30 * DAY_SEC, 3_600),
-} satisfies TableOf<WebsiteSessionOptions>
+}
 
 const LOGIN_LIMITS = {
   perAccount: wholeNumber(1, 10_000, 10),
   perAddress: wholeNumber(1, 1_000_000, 100),
   windowSec: wholeNumber(1, DAY_SEC, 900),
-} satisfies TableOf<LoginLimits>
+}
 
 const REGISTRATION = {
   accept: checkedLater<RegistrationOptions['accept']>(),
@@ -133,7 +121,7 @@ const REGISTRATION = {
   perHour: wholeNumber(1, 1_000_000, 1_000),
   lifetimeSec: wholeNumber(3_600, 400 * DAY_SEC),
   fetch: functionOption<FetchFunction>(),
-} satisfies TableOf<RegistrationOptions>
+}
 
 /** The options with their defaults. `uris`: which redirect URIs an app may have; `accept` decides about custom schemes. */
 export type RegistrationSettings = ReturnType<typeof registrationSettings>

@@ -214,7 +214,7 @@ const WINDOW_TABLE = {
   carryOvershoot: oneOf([true, false]),
   endsWithClient: oneOf([true, false]),
   eventStreams: oneOf<'header' | 'whole'>(['header', 'whole']),
-} satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
+}
 
 /** The options of {@link ThrottleOptions}. */
 const TABLE = {
@@ -233,7 +233,7 @@ const TABLE = {
   errorFormat: checkedLater<DenyOptions['errorFormat']>(),
   dialect: checkedLater<DenyOptions['dialect']>(),
   clock: checkedLater<Clock>(systemClock),
-} satisfies { [Name in keyof ThrottleOptions]-?: Option<unknown> }
+}
 
 const WAIT_TABLE = { maxMs: wholeNumber(1, 60_000, 5_000), perSubject: wholeNumber(1, 1_000, 64) }
 const OVERLOAD_TABLE = { loopDelayMs: wholeNumber(10, 10_000, 100), isOverloaded: functionOption<() => boolean>() }
