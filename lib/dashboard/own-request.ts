@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { forwardedHost } from '../http/request/client-network'
 import { readCookie } from '../http/request/read-cookie'
 import { newSecret, sameSecret } from '../http/secret'
 import { isUrl, knownUrl } from '../http/url'
@@ -28,13 +29,7 @@ function isSameOrigin(req: Request): boolean {
   if (site !== undefined) return true // by the browser's word alone: a proxy may have changed Host
   const origin = req.get('Origin')
   if (origin === undefined || !isUrl(origin)) return false
-  return [req.get('Host'), publicHost(req)].some((host) => isHostOf(host, knownUrl(origin)))
-}
-
-/** The host that the browser asked for, where a trusted proxy says so: `req.host` of Express 5, which 4 has without its port. */
-function publicHost(req: Request): string | undefined {
-  const trusts = req.app.get('trust proxy fn') as (address: string | undefined, hop: number) => boolean
-  return trusts(req.socket.remoteAddress, 0) ? req.get('X-Forwarded-Host')?.split(',', 1)[0]?.trim() : undefined
+  return [req.get('Host'), forwardedHost(req)].some((host) => isHostOf(host, knownUrl(origin)))
 }
 
 /** Browsers leave out the usual port of the scheme; proxies may name it. */
