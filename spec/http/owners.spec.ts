@@ -122,6 +122,15 @@ const RECORDS: Readonly<Record<string, () => Promise<void>>> = {
     for (let i = 0; i < 40; i++) await sessions.end((await sessions.start({ userId: 'ada' }, undefined)).session)
     assert.ok(await sessions.find(ada.cookie), 'what ended makes room')
   },
+  'grants of a user': async () => {
+    const { clock, records, revocations } = recordsOf(100_000)
+    const grants = new Grants(records, revocations, clock, HOUR_MS)
+    const use = (grantId: string, userId: string) => grants.use({ userId, clientId: 'app', grantId, sid: 's' })
+    await use('ada', 'ada')
+    for (let i = 0; i < 320; i++) await use(`${i}`, 'eve')
+    assert.deepEqual([(await grants.of('eve')).length, (await grants.of('ada')).length], [32, 1])
+    assert.equal(await records.get('revoked', '99'), 1, 'of the first hundred, the access tokens ended')
+  },
   'assertions and proofs': async () => {
     const { clock, records } = recordsOf(100_000)
     const [eve, ada] = [ofUser('eve'), ofUser('ada')]

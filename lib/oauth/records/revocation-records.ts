@@ -2,7 +2,7 @@ import type { Clock } from '../../http/clock'
 import { hashOf, newId } from '../../http/secret'
 import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
-import { NOBODY, ofStranger } from './owners'
+import { NOBODY, ofStranger, ofUser } from './owners'
 import type { Records } from './records'
 
 /** The claims by which a token can be revoked: its own id, its grant, its website session, its user, its app. */
@@ -84,9 +84,9 @@ export class RevocationRecords {
     publish('oauth-revoked', { what: 'session', id: sid })
   }
 
-  /** Ends the access tokens of a grant that has no other record any more. Those of very many live until they expire. */
+  /** Ends the access tokens of a grant for which there was no room. Nobody asked for that, so its record may make way. */
   async evict({ grantId, userId, clientId }: GrantOfUser): Promise<void> {
-    await this.put('evicted', grantId, appOf(userId, clientId), this.tokenMs)
+    await this.put('evicted', grantId, appOf(userId, clientId), this.tokenMs, this.tokenMs, ofUser(userId))
     publish('oauth-revoked', { what: 'grant', id: grantId })
   }
 
@@ -142,10 +142,10 @@ export class RevocationRecords {
   }
 
   /** Puts an id on record. False, with nothing written, where there are too many records of that owner. */
-  private async put(what: Revoked, id: string, of: string, windowMs: number, ttlMs = windowMs): Promise<boolean> {
+  private async put(what: Revoked, id: string, of: string, windowMs: number, ttlMs = windowMs, owner = NOBODY) {
     if (await this.isOnRecord(id)) return true // or an app could end all of a user's sessions by one id_token, sent often
-    const { total } = await this.records.count('revoked', `${what}.${of}`, 1, windowMs, NOBODY)
-    if (total <= this.most) await this.records.set('revoked', id, 1, ttlMs, NOBODY)
+    const { total } = await this.records.count('revoked', `${what}.${of}`, 1, windowMs, owner)
+    if (total <= this.most) await this.records.set('revoked', id, 1, ttlMs, owner)
     return total <= this.most
   }
 
