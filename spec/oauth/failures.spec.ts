@@ -147,10 +147,15 @@ describe('control characters in any parameter', () => {
     const { issuer } = await started({
       ...{ store, onError, registration: { accept: () => ({}), perAddress: 1_000 } },
       clients: { findClient: (id) => odd(id) || clients.findClient(id) },
-      users: { ...USERS, authenticate: (name, password) => odd(name + password) || USERS.authenticate(name, password) },
+      users: {
+        ...USERS,
+        authenticate: (name, password) =>
+          odd(password.includes('\0') ? password : name) || USERS.authenticate(name, password),
+      },
     })
     const token = { grant_type: 'authorization_code', redirect_uri: 'x', code: 'x', code_verifier: 'x' }
-    const login = (await new UserAgent(issuer).authorize(issuer, request())).fields
+    const open = () => new UserAgent(issuer).authorize(issuer, request())
+    const login = (await open()).fields
     for (const bad of ['\0', 'a\nb', '\r\nSet-Cookie: a=b', '\u0085', '\u2028', '\ud800', '\x1b[2J']) {
       const statuses: Record<string, number> = {}
       const send = async (path: string, form: Record<string, string>, headers = {}) => {
@@ -177,6 +182,11 @@ describe('control characters in any parameter', () => {
       await send('/revoke', { token: '', token_type_hint: '' }, AS_WEB)
       await send('/userinfo', { access_token: '' })
       await send('/login', { ...login, username: '', password: '', action: '' })
+      for (const [name, password] of [
+        [bad, 'x'],
+        ['ada', bad],
+      ] as const)
+        statuses[`login ${name} ${password}`] = (await (await open()).logIn(name, password)).status
       await send('/logout', {
         client_id: '',
         post_logout_redirect_uri: '',
