@@ -1,5 +1,5 @@
 // Writes the .lua, .html, .css and .js files of each folder of lib/ into that folder's assets.ts, because files read at run
-// time break in bundles; without what only their reader needs.
+// time break in bundles; without what only their reader needs. Writes programs of examples/ into the pages that show them.
 // --check fails when one is out of date.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join, relative } from 'node:path'
@@ -21,6 +21,12 @@ for (const [folder, files] of folders) {
   }
   write(out, text)
 }
+for (const file of readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))) {
+  const page = join(root, 'docs', file)
+  const show = (_, fence, path) => `${fence}${readFileSync(join(root, path), 'utf8')}\`\`\``
+  write(page, readFileSync(page, 'utf8').replace(/^(```\w+ file=(examples\/\S+)\n)[^]*?^```$/gm, show))
+}
+
 function write(file, text) {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return
   if (process.argv.includes('--check')) {
