@@ -1,6 +1,6 @@
 import { OwnedRecords } from '../../http/owners'
 
-/** State of a proof: new, used before, or unknown because the memory is full. */
+/** State of a proof: new, used before, or unknown because its owner has used its share of the memory (`full`). */
 export type ProofUse = 'new' | 'replay' | 'full'
 
 /** Memory of used proofs, so that none is used twice (RFC 9449 §11.1). */
@@ -20,9 +20,9 @@ export interface SeenProofs {
 const SHARE = 1 / 100
 
 /**
- * Proofs that this process has seen, until their validity ends. An owner's next proof beyond a hundredth of the memory is
- * refused. Where the memory is full, the oldest proof of the owner with the most is forgotten: only that owner's own
- * proof could be replayed then.
+ * Proofs that this process has seen, until their validity ends. An owner may fill 1 % of the memory; its further proofs
+ * are refused. If the memory is full, the oldest proof of the heaviest owner is dropped: only that owner's own proof could
+ * be replayed then.
  */
 export class LocalProofs implements SeenProofs {
   /** End of the validity of each proof. */
@@ -37,7 +37,7 @@ export class LocalProofs implements SeenProofs {
     const proofs = this.#proofs
     if ((proofs.get(name) ?? -Infinity) >= nowSec) return 'replay'
     const isOver = (until: number) => until < nowSec
-    for (let i = 0; i < 2; i++) proofs.dropOldest(isOver) // two out for one in
+    for (let i = 0; i < 2; i++) proofs.dropOldest(isOver) // more than come in, so that proofs that are over cannot pile up
     while (proofs.dropOldest(isOver, owner));
     if (proofs.of(owner) >= Math.max(1, proofs.most * SHARE)) return 'full'
     proofs.set(name, untilSec, owner)
