@@ -4,7 +4,7 @@ import { type UIMessageChunk, pipeUIMessageStreamToResponse } from 'ai'
 import express from 'express'
 import { createSchema, createYoga } from 'graphql-yoga'
 import { createProxyMiddleware } from 'http-proxy-middleware'
-import { type Handling, KNOWN_MS, UNSEEN_MS, charged } from '../support/aborted-request'
+import { type Handling, KNOWN_MS, UNSEEN_MS, charged } from '../http/measure/aborted-request'
 import { serve } from '../support/serve'
 
 /** A request that a framework serves: its work begins, takes so long, loses its client, and is stopped. */

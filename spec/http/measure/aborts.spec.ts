@@ -12,7 +12,7 @@ import { createGzip } from 'node:zlib'
 import type { Response } from 'express'
 import { budgetOf } from '../../../lib'
 import { endlessFile } from './endless-file'
-import { type Handling, KNOWN_MS, UNSEEN_MS, type Way, charged } from '../../support/aborted-request'
+import { type Handling, KNOWN_MS, UNSEEN_MS, type Way, charged } from './aborted-request'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
 import { until } from '../../support/until'
 

@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type ThrottleOptions, budgetOf, throttle } from '../../lib'
-import { manualClock } from '../../lib/testing'
-import type { EXPRESS_VERSIONS } from './express-versions'
-import { connected, serve } from './serve'
-import { until } from './until'
+import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import type { EXPRESS_VERSIONS } from '../../support/express-versions'
+import { connected, serve } from '../../support/serve'
+import { until } from '../../support/until'
 
 type Express = (typeof EXPRESS_VERSIONS)[number][1]
 
