@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type RunningDemo, startDemo } from './running'
-import { assertIs, atMost, below, above, until } from '../../spec/support/until'
+import { assertIs, atMost, above, until } from '../../spec/support/until'
 import { DESK, faultsOf, launch, looksWell } from '../../spec/browser/looks'
 
 describe('the console in a browser', () => {
