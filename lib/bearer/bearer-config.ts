@@ -39,7 +39,7 @@ export interface BearerConfig {
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
-  /** Whether sessions may have roles, which break the scope syntax of RFC 6749. */
+  /** Whether sessions may have roles, names outside the scope syntax of RFC 6749. */
   readonly takesRoles: boolean
   readonly mark: UnauthenticatedMark
   /** Longest accepted token, in characters. */
@@ -92,7 +92,9 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   checkClock(clock)
   if (resourceMetadata !== undefined) checkSecureUrl('resourceMetadata', resourceMetadata, values.allowHttp)
   if (values.unauthenticated && values.session) {
-    throw optionError('unauthenticated and session contradict each other: session says which sessions are such')
+    throw optionError(
+      'unauthenticated and session contradict each other: session already says which sessions have no user',
+    )
   }
   const nowSec = () => clock.date() / 1_000
   const dpop = dpopCheck(values.dpop, nowSec, warnings)

@@ -13,7 +13,7 @@ export interface BearerCheck {
   /** Undefined if `optional: true` let the request in without a token. */
   readonly session: Session | undefined
   readonly config: BearerConfig
-  /** Scopes that the request needs by the rules so far, `requireBearer()`'s own among them. */
+  /** Scopes that the middleware so far requires, `requireBearer()` included. */
   readonly needed: Set<string>
 }
 
@@ -46,7 +46,7 @@ export function recordSession(req: Request, session: Session | undefined, config
   makeRecord(req).check = { session, config, needed: new Set(scopesKept(config.scope, session)) }
 }
 
-/** Scopes that a new token must have for a rule that this session satisfies: of `any`, those that it has. */
+/** Scopes that a new token must have to satisfy the rule again. For an `any` rule, only those that this session has. */
 export function scopesKept({ scopes, any }: ScopeRule, session: Session | undefined): readonly string[] {
   return any ? scopes.filter((scope) => session?.scope.includes(scope)) : scopes
 }

@@ -17,7 +17,7 @@ export interface PublishedWindow {
   readonly running: number
   /** The highest limit of a request of this window, in milliseconds. */
   readonly limitMs: number
-  /** The same where nothing of it is left, so that requests are refused until the window ends; else null. */
+  /** `limitMs` if the limit is used up, so that requests are refused until the window ends; otherwise null. */
   readonly overLimitMs: number | null
   /** How many processes have served the subject in this window. */
   readonly processes: number
@@ -30,9 +30,9 @@ export interface PublishedWindow {
 /**
  * Reads a key and its hash as redisStore() and sync.lua write them.
  *
- * @param now the server's time in microseconds since 1970: what has expired by then is used, and held no more
- * @returns undefined for what is no open window of a throttle: something else with the same prefix, or a record of which
- *   only strain or a debt matters still
+ * @param now the server's time in microseconds since 1970: holds that have expired by then count as used
+ * @returns undefined for what is no open window of a throttle: something else with the same prefix, or a record that was
+ *   kept after its window ended
  */
 export function parsePublishedWindow(
   prefix: string,

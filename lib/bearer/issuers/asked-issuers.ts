@@ -14,7 +14,7 @@ const KEPT_MS = 3_600_000
 const MOST_KEPT = 1_000
 /** Longest name that is asked about, in characters. */
 const LONGEST = 2_048
-const TOO_MANY = new Error('more issuers are unknown than are asked for at once')
+const TOO_MANY = new Error('too many calls of the option issuers are running')
 
 /**
  * Issuers that a function of the app knows. An answer is kept for an hour. Anybody can make up a name, so the function is

@@ -10,7 +10,7 @@ import { keyMismatch } from '../keys/algorithm'
 import { ownKey } from '../keys/own-key'
 import { pemOf } from '../keys/pem'
 
-/** Credentials of the API at its issuer's introspection endpoint (RFC 7662 §2.1): one way of these. */
+/** Credentials of the API at its issuer's introspection endpoint (RFC 7662 §2.1). Give exactly one kind. */
 export interface ClientCredentials {
   /** Client id of the API. */
   readonly clientId?: string | undefined
@@ -124,7 +124,7 @@ function privateKeyOf(material: KeyMaterial): KeyObject {
         : createPrivateKey(typeof material === 'string' ? pemOf(material) : { key: material, format: 'jwk' })
     if (key.type === 'private') return key
   } catch {
-    // said below
+    // the error below says it
   }
   throw keyError('introspection.privateKey must be a private key: PEM, JWK or KeyObject')
 }

@@ -7,7 +7,7 @@ import { KeyProblem, type VerifyKey, keyFromJwk } from './verify-key'
 /** Bound against sets made to keep the process busy. SPIRE publishes a key for each of its servers: over 100. */
 const MOST_KEYS = 1_000
 
-/** A key set with its keys by the text of their JWKs. */
+/** A key set, and its keys by the JSON of their JWKs. */
 export interface Jwks extends KeySet {
   readonly byJwk: ReadonlyMap<string, VerifyKey>
 }

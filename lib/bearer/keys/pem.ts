@@ -1,6 +1,6 @@
 /**
- * The PEM as RFC 7468 has it, however an environment variable holds it: with `\\n`, on one line, quoted, indented, in
- * base64. Without its first and last line it is a public key, as Keycloak's console shows it.
+ * Normalizes a PEM (RFC 7468) from an environment variable: escaped line ends, one line, quotes, indentation or base64. A
+ * body without its first and last line is taken as a public key, as Keycloak's console shows it.
  */
 export function pemOf(text: string): string {
   const pem = text.includes('-----') ? text : Buffer.from(text, 'base64').toString('latin1')

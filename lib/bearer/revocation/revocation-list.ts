@@ -35,17 +35,20 @@ export interface NamingRules {
   readonly sidFrom?: readonly (string | readonly string[])[] | undefined
 }
 
-/** Written form of a revocation: kind, hash of issuer and id, moment, end. */
+/**
+ * Written form of a revocation: kind, hash of issuer and id, moment, end. The kinds are `t` token, `l` login, `s` subject,
+ * `c` client, and `a` the subject's tokens of one client.
+ */
 const ENTRY = /^([tlsca]:[A-Za-z0-9+/=]{44}):(\d{1,12}):(\d{1,16})$/
 
-/** Kinds that are revoked whenever they were issued. */
-const IS_WHOLE = /^[tl]/
+/** Kinds that revoke tokens of any age. */
+const WHOLE_KINDS = /^[tl]/
 
 /** Writes a revocation as lines. The subject is hashed: `s:<SHA-256>:1800000000:1800086400000`. */
 export function entriesOf({ kind, issuer, id, of, beforeSec, untilSec }: Revocation): readonly RevocationEntry[] {
   const overMs = untilSec * 1_000
   const names = [nameOf(kind.charAt(0), issuer, id), ...(of ? [nameOf('a', issuer, of.sub, of.clientId)] : [])]
-  return names.map((name) => ({ entry: `${name}:${IS_WHOLE.test(name) ? 0 : beforeSec}:${overMs}`, overMs }))
+  return names.map((name) => ({ entry: `${name}:${WHOLE_KINDS.test(name) ? 0 : beforeSec}:${overMs}`, overMs }))
 }
 
 /**
@@ -69,7 +72,7 @@ export class RevocationList {
     const parts = ENTRY.exec(entry)
     if (!parts) return false
     const [, name, before, over] = parts as unknown as [string, string, string, string]
-    const beforeSec = IS_WHOLE.test(name) ? Infinity : Number(before)
+    const beforeSec = WHOLE_KINDS.test(name) ? Infinity : Number(before)
     const known = this.#byName.get(name)
     this.#entries.set(entry, Number(over))
     this.#byName.set(name, {
@@ -104,7 +107,7 @@ export class RevocationList {
 function namesOf({ issuer, claims, sub, userId, clientId }: Revocable, { issuers = [], sidFrom }: NamingRules) {
   const users = [...new Set([sub, userId])].filter((id) => id !== undefined)
   const logins = (sidFrom ?? ['sid']).map((path) => claimAt(claims, path)).filter((id) => typeof id === 'string')
-  const client = clientId === undefined || clientId === '' ? [] : [clientId] // '' is no app: sessions without one share none
+  const client = clientId === undefined || clientId === '' ? [] : [clientId] // an empty client id names no app
   const { jti } = claims
   return [...new Set([issuer, ...issuers].map(issuerName))].flatMap((name) => [
     ...(typeof jti === 'string' ? [nameOf('t', name, jti)] : []),
