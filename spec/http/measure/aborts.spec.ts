@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type Server, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -25,6 +25,7 @@ after(() => {
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
 writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
 
 const halfUpload = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"half'
