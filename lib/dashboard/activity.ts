@@ -4,12 +4,9 @@ import { fullPath } from '../http/request/full-path'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
 import { RefusalRun } from '../throttle/refusals'
 import { STEP_MS, Series } from '../throttle/series'
-import { routeAskedFor, routeName } from '../inspect/route-name'
+import { MOST_ROUTES, OTHER_ROUTES, routeAskedFor, routeName } from '../inspect/route-name'
 import { RouteTimes } from './route-times'
 
-/** Routes told apart; what comes later shares a line. */
-const MOST_ROUTES = 200
-const OTHER_ROUTES = 'other routes'
 /** Kinds of refusals told apart: by subject, route, window and reason. */
 const MOST_REFUSALS = 1_000
 /**

@@ -121,8 +121,7 @@ export function overview(
     route,
     requests: requests.aMinute(now),
     ms: { aMinute: ms.aMinute(now), points: ms.points(now) },
-    times: times.at(now, 0),
-    anHourAgo: times.at(now, 1),
+    times,
   }))
   const asked = activity.synced.points(now)
   return {
@@ -145,7 +144,8 @@ export function overview(
     routes: routes
       .filter(({ ms, requests }) => requests > 0 || ms.points.some((point) => point > 0))
       .sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests)
-      .slice(0, ROUTES),
+      .slice(0, ROUTES)
+      .map(({ times, ...route }) => ({ ...route, times: times.at(now, 0), anHourAgo: times.at(now, 1) })),
     blockedMs: activity.blockedMs(),
     overload: inside.overload?.message,
     store: {

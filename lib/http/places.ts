@@ -115,8 +115,9 @@ export class Places {
     let owner: Owner | undefined = this.#ownerOf(name)
     if (this.#mayRun(owner)) this.#take(owner)
     else if (name === THE_APP) {
-      await new Promise<void>((resolve) => this.#appWaiting.push(() => resolve(this.#take(this.#ownerOf(name)))))
-      owner = this.#ownerOf(name)
+      owner = await new Promise<Owner>((resolve) =>
+        this.#appWaiting.push(() => resolve(this.#take(this.#ownerOf(name)))),
+      )
     } else owner = await this.#wait(owner, shared)
     if (!owner) return undefined
     try {
@@ -142,10 +143,11 @@ export class Places {
     return free > 0 && (!this.#bounds.leavesRoom || block.running < free)
   }
 
-  #take(owner: Owner): void {
+  #take(owner: Owner): Owner {
     this.#running++
     owner.block.running++
     this.#count(owner)
+    return owner
   }
 
   #count(owner: Owner): void {

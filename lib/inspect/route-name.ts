@@ -2,6 +2,9 @@ import type { Application, Request } from 'express'
 import { fullPath } from '../http/request/full-path'
 import { rootApp } from '../http/request/root-app'
 
+/** Routes that figures tell apart; the rest shares one line. */
+export const MOST_ROUTES = 200
+export const OTHER_ROUTES = 'other routes'
 const LONGEST = 200
 /** A longer path is not looked up: each layer of the router would read all of it. */
 const LONGEST_PATH = 1_000

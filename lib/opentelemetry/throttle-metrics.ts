@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
-import { routeName } from '../inspect/route-name'
+import { MOST_ROUTES, OTHER_ROUTES, routeName } from '../inspect/route-name'
 import type {
   AdmittedMessage,
   ChargedMessage,
@@ -11,8 +11,6 @@ import type {
 
 /** Bounds in seconds: OpenTelemetry's default ones are meant for milliseconds. */
 const PROCESSING_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** Routes told apart. */
-const MOST_ROUTES = 200
 const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25, 1]
 
 /**
@@ -83,7 +81,7 @@ function measured(meter: Meter): () => void {
   const routes = new Set<string>()
   const routeOf = (req: ChargedMessage['req'] | undefined): string => {
     const name = req && routeName(req)
-    if (name === undefined || (!routes.has(name) && routes.size >= MOST_ROUTES)) return 'other routes'
+    if (name === undefined || (!routes.has(name) && routes.size >= MOST_ROUTES)) return OTHER_ROUTES
     routes.add(name)
     return name
   }

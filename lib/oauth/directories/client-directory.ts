@@ -34,7 +34,8 @@ const LISTS = [
 ]
 const FIELDS = [
   ...['clientId', 'name', 'secret', 'approval', 'introspection', 'realm', 'backchannelLogoutUri'],
-  ...[...BOOLEANS, ...LISTS],
+  ...BOOLEANS,
+  ...LISTS,
 ]
 /** Of a {@link Client}. */
 export const CLIENT_FIELDS = ['secretHash', ...FIELDS.filter((field) => field !== 'secret')]

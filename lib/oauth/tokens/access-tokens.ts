@@ -195,8 +195,8 @@ function claimsOfUser({ authTimeSec, sid, userMark, appMark, acr, amr }: Authori
 
 /** Claims that this server sets by itself, or not at all. */
 export const OWN_CLAIMS: readonly string[] = [
-  ...['iss', 'sub', 'aud', 'client_id', 'iat', 'nbf', 'exp', 'jti', 'grant_id', 'scope', 'auth_time', 'sid', 'acr'],
-  ...['amr', 'user_mark', 'app_mark', KIND_CLAIM, 'cnf', 'userinfo_claims'],
+  ...['iss', 'sub', 'aud', 'client_id', 'iat', 'nbf', 'exp', 'jti', 'grant_id', 'scope'],
+  ...['auth_time', 'sid', 'acr', 'amr', 'user_mark', 'app_mark', KIND_CLAIM, 'cnf', 'userinfo_claims'],
 ]
 
 /** Of an opaque token. Those of unauthenticated sessions are of a kind that a store can limit. */
