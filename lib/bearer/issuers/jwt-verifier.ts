@@ -10,7 +10,7 @@ import { type FoundKeys, MOST_TRIED } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
 import type { VerifyKey } from '../keys/verify-key'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
-import type { AskedIssuers } from './asked-issuers'
+import type { IssuerLookup } from './issuer-lookup'
 import type { KnownToken, KnownTokens, PresentedToken } from './known-tokens'
 import type { OpaqueIssuer } from './opaque-tokens'
 import type { NamedKeys } from './tenant-keys'
@@ -24,8 +24,8 @@ export class TrustedIssuers {
   readonly #byName = new Map<string, TrustedIssuer>()
   readonly #ofTenants: TrustedIssuer[] = []
 
-  /** @param asked issuers that a function of the app knows */
-  constructor(readonly asked?: AskedIssuers) {}
+  /** @param lookup issuers that a function of the app knows */
+  constructor(readonly lookup?: IssuerLookup) {}
 
   /** @returns false if another issuer has that name */
   add(issuer: TrustedIssuer): boolean {
@@ -45,7 +45,7 @@ export class TrustedIssuers {
       const tenant = issuer.policy.tenants?.tenantOf(iss)
       if (tenant !== undefined) return { issuer, tenant }
     }
-    const asked = this.asked?.get(iss)
+    const asked = this.lookup?.get(iss)
     return asked && { issuer: asked, tenant: undefined }
   }
 
@@ -68,20 +68,20 @@ export function tokenVerifier(
   tokens: KnownTokens,
   clock: Clock,
 ): TokenVerifier {
-  const hasKeys = issuers.asked !== undefined || issuers.all().length > 0
+  const hasKeys = issuers.lookup !== undefined || issuers.all().length > 0
   return { verify, ready, reload, keys }
 
   function verify(token: string, from?: ClientRequest, isPadded = false): Verified | Promise<Verified> {
     const known = isPadded || !token.includes('=') ? tokens.get(token) : undefined // as strict as for an unknown token
-    const isTrusted = !issuers.asked || (known && issuers.asked.get(known.jws.claims.iss as string) === known.issuer)
+    const isTrusted = !issuers.lookup || (known && issuers.lookup.get(known.jws.claims.iss as string) === known.issuer)
     if (known && isTrusted) return checkTenant(known, from, known)
     if (!isToken(token, isPadded)) return refuse('malformed_credentials')
     if (opaque && (!hasKeys || !isJws(token))) return opaque.verify(token, from)
     const presented = present(token, isPadded)
     if (!isRefusal(presented)) return checkTenant(presented, from)
     const iss = presented.about?.received
-    if (issuers.asked && presented.refused === 'issuer' && typeof iss === 'string') {
-      return issuers.asked.ask(iss, from).then((asked) => {
+    if (issuers.lookup && presented.refused === 'issuer' && typeof iss === 'string') {
+      return issuers.lookup.ask(iss, from).then((asked) => {
         if (asked && 'refused' in asked) return asked
         const again = asked ? present(token, isPadded) : presented
         return isRefusal(again) ? again : checkTenant(again, from)
@@ -193,7 +193,7 @@ export function tokenVerifier(
   }
 
   async function reload(iss?: string): Promise<void> {
-    if (iss !== undefined) issuers.asked?.forget(iss)
+    if (iss !== undefined) issuers.lookup?.forget(iss)
     const those = known().filter(({ issuer }) => iss === undefined || issuerName(issuer) === issuerName(iss))
     await Promise.all(those.map(({ issuer, keys }) => keys.reload().catch(named(issuer))))
   }

@@ -7,7 +7,7 @@ import { allowHttpHint, checkSecureUrl, isSecureUrl } from '../../http/fetch/sec
 import { type IssuerDefaults, type TokenOptions, type TokenValues, claimPolicy } from '../claims/claim-options'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC, isSymmetric } from '../keys/algorithm'
-import { askedKeys } from '../keys/asked-keys'
+import { keyLookup } from '../keys/key-lookup'
 import type { FindKey, KeyMaterial, KeyOptions, Secret } from '../keys/key-options'
 import { type KeySource, findKeys, keySet, secretsBeside, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
@@ -140,8 +140,8 @@ function keySource(
   if (shared && jwksUri === undefined) return shared
   if (key !== undefined) return staticKeys([take('key', () => keyOf(key, algorithms))])
   if (typeof keys === 'function') {
-    const find: Parameters<typeof askedKeys>[0] = (kid, algorithm) => keys(kid, { issuer, tenant, algorithm })
-    return askedKeys(find, (material) => keyOf(material, algorithms), algorithms, clock)
+    const find: Parameters<typeof keyLookup>[0] = (kid, algorithm) => keys(kid, { issuer, tenant, algorithm })
+    return keyLookup(find, (material) => keyOf(material, algorithms), algorithms, clock)
   }
   if (keys !== undefined) {
     if (!Array.isArray(keys) || keys.length === 0)

@@ -6,7 +6,7 @@ import { shown } from '../../http/options'
 import { type IssuerDefaults, TOKEN_TABLE, both, claimPolicy } from '../claims/claim-options'
 import { issuerName } from '../claims/claims'
 import { OPTION_HINTS } from '../options-of-other-packages'
-import { AskedIssuers, type FindIssuer } from './asked-issuers'
+import { IssuerLookup, type FindIssuer } from './issuer-lookup'
 import { type IntrospectionOptions, introspecting } from './introspection'
 import { TrustedIssuers, tokenVerifier } from './jwt-verifier'
 import { KnownTokens } from './known-tokens'
@@ -61,9 +61,9 @@ export function verifying(values: VerifierValues, given: object, defaults: Issue
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
   return {
     verifier: tokenVerifier(issuers, opaque, tokens, clock),
-    clockToleranceSec: Math.max(...(issuers.asked ? [5] : []), ...policies.map((policy) => policy.clockToleranceSec)),
+    clockToleranceSec: Math.max(...(issuers.lookup ? [5] : []), ...policies.map((policy) => policy.clockToleranceSec)),
     takesRoles:
-      issuers.asked !== undefined ||
+      issuers.lookup !== undefined ||
       policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
   }
 }
@@ -109,7 +109,7 @@ function severalIssuers(values: VerifierValues, given: object, defaults: IssuerD
       if (made.policy.issuers.some((name) => issuerName(name) === issuerName(iss))) return made
       throw optionError(`issuers() must return options of the issuer ${shown(iss)}`)
     }
-    return { issuers: new TrustedIssuers(new AskedIssuers(list as FindIssuer, make, clock)), opaque: undefined }
+    return { issuers: new TrustedIssuers(new IssuerLookup(list as FindIssuer, make, clock)), opaque: undefined }
   }
   const entries = (list as object[]).map((one, i) => entryOf(one, `issuers[${i}]`))
   const issuers = new TrustedIssuers()

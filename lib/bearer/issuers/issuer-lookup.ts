@@ -20,7 +20,7 @@ const TOO_MANY = new Error('too many calls of the option issuers are running')
  * Issuers that a function of the app knows. An answer is kept for an hour. Anybody can make up a name, so the function is
  * called a bounded number of times at once, of which one block of addresses has half, and once at a time for one name.
  */
-export class AskedIssuers {
+export class IssuerLookup {
   readonly #kept = new OwnedRecords<{ readonly issuer: TrustedIssuer; readonly until: number }>(MOST_KEPT)
   readonly #calls
 

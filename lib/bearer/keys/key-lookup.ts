@@ -18,7 +18,7 @@ const TOO_MANY = new Error('more keys are unknown than are asked for at once')
  *
  * @param keyOf makes a key of what the function returned; throws if it is none
  */
-export function askedKeys(
+export function keyLookup(
   find: (kid: string | undefined, algorithm: string) => ReturnType<FindKey>,
   keyOf: (material: KeyMaterial) => VerifyKey,
   algorithms: readonly string[],
