@@ -181,7 +181,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now) // of `req.ip`, which is undefined then
       return next(asError(err)) // a host that is not Express would let the process end
     }
-    request.admit(hold, next, now, held)
+    request.askWindow(hold, next, now, held)
   }
 
   /** A path that servers read differently may be any other path: it is exempt from nothing, and the strictest window counts. */

@@ -84,7 +84,7 @@ export class ThrottledRequest implements MeterObserver {
    * @param lax the request's hold in the same account by a throttle of looser rules: it pays for what it took, and this
    *   one decides about the rest
    */
-  admit(hold: RequestHold, next: NextFunction, now: number, lax?: RequestHold): void {
+  askWindow(hold: RequestHold, next: NextFunction, now: number, lax?: RequestHold): void {
     this.#next = next
     if (lax !== undefined) this.#drop(lax, now)
     if (hold.window.dryRun) return this.#rehearse(hold, now)
