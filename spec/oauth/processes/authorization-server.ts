@@ -21,5 +21,5 @@ const server = authorizationServer({
   onError: (err) => console.error(err),
 })
 const app = express().use(new URL(issuer).pathname, server)
-const http = createServer({ keepAliveTimeout: 0 }, app) // as in attacked.ts
+const http = createServer({ keepAliveTimeout: 0 }, app) // or a client now and then asks over a connection that is just being closed
 http.listen(0, '127.0.0.1', 4_096, () => console.log((http.address() as AddressInfo).port))

@@ -45,5 +45,5 @@ app.use(allowUnauthenticated({ paths: ['/open'] }))
 app.use('/open', throttled, (_req, res) => void res.end())
 app.use(requireBearer({ issuer, audience: issuer, verify: server.verify, warnings: false }), throttled)
 app.get('/mine', (_req, res) => void setTimeout(() => res.end(), 5))
-const http = createServer({ keepAliveTimeout: 0 }, app) // as in attacked.ts
+const http = createServer({ keepAliveTimeout: 0 }, app) // or a client now and then asks over a connection that is just being closed
 http.listen(0, '127.0.0.1', 4_096, () => console.log((http.address() as AddressInfo).port))
