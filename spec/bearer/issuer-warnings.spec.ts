@@ -3,7 +3,6 @@ import { after, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 import { requireBearer } from '../../lib'
-import { auth0, cognito, okta } from '../../lib/providers'
 import { manualClock } from '../../lib/testing'
 import { splitHelpLink, says } from '../support/help-link'
 import { warned } from '../support/heard'
@@ -241,30 +240,6 @@ describe('requireBearer() tells the operator', () => {
     const { ask } = await api({ issuer, key, audience: 'api' })
     assert.equal((await ask(token(a, { client_id: 7 }))).status, 401) // the issuer's fault: no option could take it
     assert.deepEqual(await flushed(), [])
-  })
-
-  it('of a claim that a preset checks', async () => {
-    const flushed = listening()
-    const { token } = await serveIssuer(a)
-    const more = { key: a.jwk }
-    const [domain, audience] = ['acme.test', 'api']
-    for (const [issuer, claims, expected] of [
-      [
-        auth0({ domain, audience, organization: 'org_acme', more }),
-        { iss: `https://${domain}/`, org_id: 'org_x' },
-        "its claim org_id is 'org_x', and",
-      ],
-      [
-        cognito({ userPoolId: 'eu_1', clients: ['web'], more }),
-        { iss: 'https://cognito-idp.eu.amazonaws.com/eu_1', token_use: 'access', client_id: 'cli' },
-        "its claim client_id is 'cli', and",
-      ],
-      [okta({ domain, audience, more }), { iss: `https://${domain}/oauth2/default` }, 'it has no claim cid. '],
-    ] as const) {
-      const { ask } = await api(issuer)
-      assert.equal((await ask(token(a, claims))).status, 401)
-      assert.ok((await flushed()).join().includes(`since ${expected}`), expected)
-    }
   })
 
   it('of an audience that no API should take, and what to do instead', async () => {

@@ -40,7 +40,10 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
     const bearerMethods = ['header', 'body'] as const
     const { url } = await serve(express().use(protectedResource({ resource, bearerMethods, ...named, metadata })))
     const { name: resource_name, documentation: resource_documentation, scopes: scopes_supported } = named
-    assert.deepEqual(await (await fetch(`${url}/.well-known/oauth-protected-resource`)).json(), {
+    const answer = await fetch(`${url}/.well-known/oauth-protected-resource`)
+    assert.equal(answer.headers.get('cache-control'), 'public, max-age=3600')
+    assert.equal((await fetch(`${url}/.well-known/oauth-protected-resource`, { method: 'HEAD' })).status, 200)
+    assert.deepEqual(await answer.json(), {
       ...{ resource, resource_name, resource_documentation, scopes_supported },
       ...{ bearer_methods_supported: bearerMethods, dpop_bound_access_tokens_required: true },
       ...metadata,

@@ -174,14 +174,6 @@ describe('pacedFetch() stays inside the budget', () => {
     void polls
   })
 
-  it('paces nothing where the service tells nothing', async () => {
-    const { clock, client, seen } = await api(() => {})
-    const fetch = client({ concurrency: 3 })
-    await passing(clock, Promise.all(Array.from({ length: 10 }, () => fetch('/work/5000'))))
-    assert.equal(seen.length, 10)
-    assertIs(clock.now(), below(60_000))
-  })
-
   it('sends at once what half of the time left pays for, and takes no more of an answer that is older than the last', async () => {
     const clock = manualClock(DATE)
     const open: ((leftMs: number) => void)[] = []

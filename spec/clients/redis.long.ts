@@ -91,18 +91,6 @@ describe('factories over Redis refuse at once', () => {
   })
 })
 
-it('types refuse clients of node-redis', () => {
-  const typed = () => [
-    // @ts-expect-error -- of node-redis 5
-    redisStore(createClient()),
-    // @ts-expect-error -- a cluster of it
-    redisRevocations(createCluster({ rootNodes: [] })),
-    // @ts-expect-error -- of another package
-    redisProofs({ duplicate: () => undefined }),
-  ]
-  assert.throws(typed, /this is a node-redis client/)
-})
-
 describe('factories over Redis take', () => {
   const own = () => new Redis({ port: 1, lazyConnect: true })
   const clients: [what: string, client: unknown][] = [

@@ -69,16 +69,6 @@ describe('approvals', () => {
     )
   })
 
-  it('are withdrawn by revokeUser(), for a year and longer', async () => {
-    const clock = manualClock()
-    const { server, ask, allow } = await started({ clock })
-    await allow('one')
-    await server.revokeUser(ADA)
-    assert.deepEqual(await server.approvals(ADA), [])
-    clock.advance(366 * 86_400_000)
-    assert.equal((await (await ask('one')).logIn()).title, 'Allow App one?')
-  })
-
   it('at the same moment are all listed', async () => {
     const apps = Array.from({ length: 8 }, (_, i) => native(`app-${i}`))
     const { server, ask, allow } = await started({ clients: clientDirectory([...CLIENTS, native('one'), ...apps]) })

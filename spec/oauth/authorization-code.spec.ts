@@ -174,12 +174,6 @@ describe('PKCE', () => {
   }
   const redeem = (form: Form) => post(`${running.issuer}/token`, form)
 
-  it('RFC 7636 §4.6: a public client redeems its code with the verifier alone', async () => {
-    const response = await redeem({ ...(await codeForm(running.issuer, spa)), client_id: 'spa' })
-    assert.equal(response.status, 200)
-    assert.equal('refresh_token' in (await json(response)), false)
-  })
-
   it('OAuth 2.1 §4.1.3: in the dialect standard a token request needs no redirect_uri where PKCE proves the client', async () => {
     const standard = await startServer({ dialect: 'standard' })
     const { issuer } = standard

@@ -17,25 +17,6 @@ describe('the authorization endpoint', () => {
   }
   const errorOf = (page: Page) => page.params.get('error')
 
-  it('RFC 6749 §4.1.2.1: an unknown client or redirect URI gives a page, whatever else is wrong', async () => {
-    const wrongs: Form[] = [
-      { client_id: 'nobody' },
-      { client_id: '' },
-      { client_id: '__proto__' },
-      { redirect_uri: 'https://client.test/cb/' },
-      { redirect_uri: 'https://spa.test/cb' },
-      { redirect_uri: '' },
-      { redirect_uri: 'https://evil.test', response_type: 'token', scope: '"' },
-    ]
-    for (const wrong of wrongs) {
-      const page = await ask(wrong)
-      assert.equal(page.status, 400)
-      assert.equal(page.location, null)
-      assert.equal(page.title, 'This link does not work')
-      assert.match(page.response.headers.get('content-type') ?? '', /^text\/html/)
-    }
-  })
-
   it('RFC 6749 §4.1.2.1 and RFC 9207 §2: other errors go to the redirect URI, with state and iss (O137)', async () => {
     const wrongs: [Form, string][] = [
       [{ response_type: '' }, 'invalid_request'],
@@ -96,14 +77,6 @@ describe('the authorization endpoint', () => {
     assert.equal((await (await login.logIn('bob', 'builder')).finish()).status, 303, 'what is let in gets through')
   })
 
-  it('RFC 6749 §4.1.2: state comes back unchanged, whatever it contains', async () => {
-    const state = `"><svg onload=1>\r\nSet-Cookie: a=b \u2028😀&code=x#y%00`
-    const page = await ask({ state, prompt: 'none' })
-    assert.equal(errorOf(page), 'login_required')
-    assert.equal(page.params.get('state'), state)
-    assert.equal(page.response.headers.get('set-cookie'), null)
-  })
-
   it('RFC 8252 §7.3 and RFC 9700 §4.1.3: only a loopback port may vary', async () => {
     const native = { client_id: 'native' }
     const good = ['http://127.0.0.1/cb', 'http://127.0.0.1:1/cb', 'http://127.0.0.1:65535/cb', 'com.example.app:/cb']
@@ -119,6 +92,7 @@ describe('the authorization endpoint', () => {
       'http://127.1/cb',
       'https://127.0.0.1/cb',
       'com.example.app:/cb2',
+      '',
     ]
     for (const uri of bad) assert.equal((await ask({ ...native, redirect_uri: uri })).status, 400, uri)
     const localhost = { client_id: 'legacy', redirect_uri: 'http://localhost:3000/cb' }
@@ -185,17 +159,6 @@ describe('the authorization endpoint', () => {
     const bob = new UserAgent(running.issuer)
     await (await (await ask({}, bob)).logIn('bob', 'builder')).accept()
     assert.equal(errorOf(await ask(hint, bob)), 'login_required')
-  })
-
-  it('OIDC Core §3.1.2.1: shows the page in the first requested language that exists', async () => {
-    const german = { lang: 'de', loginTitle: 'Anmelden', loginLead: 'bei {app}' }
-    const other = await startServer({ pages: { texts: (locales) => (locales[0]?.startsWith('de') ? german : {}) } })
-    const agent = new UserAgent(other.issuer)
-    const page = await agent.authorize(other.issuer, request({ ui_locales: 'de-AT de "><x>' }))
-    assert.equal(page.title, 'Anmelden')
-    assert.match(page.text, /<html lang="de">/)
-    assert.match(page.text, /bei <bdi>Web App<\/bdi>/)
-    assert.equal((await agent.authorize(other.issuer, request())).title, 'Sign in')
   })
 
   it('answers other methods with 405 and what it takes', async () => {

@@ -38,7 +38,7 @@ interface Answer {
 
 const ISSUER = 'https://as.test'
 
-describe('the corpus of authorization server cases', () => {
+describe('the corpus of authorization server cases, and no-store on each answer (O149)', () => {
   const { cases } = readData('corpora/oauth-cases.json') as { cases: Case[] }
   const running = serverOfSuite({ issuer: ISSUER })
 

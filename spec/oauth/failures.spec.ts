@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import {
   type AuthorizationServerOptions,
   type OAuthStore,
+  DirectoryBusyError,
   type User,
   authorizationServer,
   clientDirectory,
@@ -97,16 +98,23 @@ describe('a step that failed in the middle can be retried:', () => {
 })
 
 describe('a directory that fails', () => {
-  it('does not count as a wrong password: afterwards nobody is locked out', async () => {
+  it('or is busy does not count as a wrong password: afterwards nobody is locked out', async () => {
     let isAway = true
-    const authenticate = (name: string, password: string) =>
-      isAway ? Promise.reject(new Error('away')) : USERS.authenticate(name, password)
+    let isBusy = false
+    const authenticate = async (name: string, password: string) => {
+      isBusy = !isBusy
+      if (isAway) throw isBusy ? new DirectoryBusyError(7) : new Error('away')
+      return USERS.authenticate(name, password)
+    }
     const { issuer } = await started({
       users: { ...USERS, authenticate },
       loginLimits: { perAccount: 2, perAddress: 2 },
     })
     const page = await new UserAgent(issuer).authorize(issuer, request())
-    for (let i = 0; i < 5; i++) assert.equal((await page.logIn()).status, 503)
+    for (const seconds of ['7', '5', '7', '5']) {
+      const { status, headers } = (await page.logIn()).response
+      assert.deepEqual([status, headers.get('retry-after')], [503, seconds])
+    }
     isAway = false
     assert.notEqual((await page.logIn()).params.get('code'), null)
   })

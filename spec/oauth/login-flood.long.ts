@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { DirectoryBusyError, userDirectory } from '../../lib/oauth'
+import { userDirectory } from '../../lib/oauth'
 import { hashSlotCount } from '../../lib/oauth/directories/hash-slots'
-import { assertIs, atLeast, below, above, until } from '../support/until'
-import { AS_WEB, post, serverOfSuite, startServer } from './support'
+import { assertIs, below, above } from '../support/until'
+import { AS_WEB, post, serverOfSuite } from './support'
 import { type Page, UserAgent, request } from './user-agent'
 
 describe('a flood of 100 logins at once', () => {
@@ -54,71 +53,6 @@ describe('a flood of 100 logins at once', () => {
       `p95 of /token ${before.toFixed(1)} ms when quiet, ${during.toFixed(1)} ms during the flood (${tokens.length} tokens); ` +
         `${checked.length} logins checked, ${refused.length} refused`,
     )
-  })
-})
-
-describe('a flood of logins that goes on', () => {
-  it('lets users of other networks sign in, 25 of 25, from whatever networks it comes', async (t) => {
-    const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
-    const users = userDirectory([ada], { cost: 12 })
-    const { issuer, app } = await startServer({
-      users,
-      pages: { terms: false },
-      loginLimits: { perAddress: 10_000 },
-    })
-    app.set('trust proxy', 1)
-    const from = async (address: string, name: string, password: string) => {
-      const page = await new UserAgent(issuer).authorize(issuer, request())
-      const fields = { username: name, password, action: 'login' }
-      return (await page.submit(fields, { 'x-forwarded-for': address })).status
-    }
-    for (const network of [
-      (n: number) => `198.51.100.${n % 30}`,
-      (n: number) => `2001:db8:${(n % 65_536).toString(16)}::1`,
-    ]) {
-      let n = 0
-      let isOver = false
-      const seen = new Map<number, number>()
-      const flood = Array.from({ length: 100 }, async () => {
-        const page = await new UserAgent(issuer).authorize(issuer, request())
-        while (!isOver) {
-          const fields = { username: `user-${n}`, password: 'a wrong guess', action: 'login' }
-          const { status } = await page.submit(fields, { 'x-forwarded-for': network(n++) })
-          seen.set(status, (seen.get(status) ?? 0) + 1)
-          if (status !== 403) await sleep(250)
-        }
-      })
-      await until(() => seen.get(403) ?? 0, atLeast(100))
-      const statuses: number[] = []
-      for (let i = 0; i < 25; i++) statuses.push(await from(`203.0.113.${i}`, 'ada', 'analytical engine'))
-      isOver = true
-      await Promise.all(flood)
-      assert.deepEqual(statuses, Array<number>(25).fill(303))
-      t.diagnostic(`the flood: ${JSON.stringify(Object.fromEntries(seen))}`)
-    }
-  })
-})
-
-describe('a directory of the app that rejects with a DirectoryBusyError', () => {
-  it('is answered 503 with its Retry-After, and the login does not count as failed', async () => {
-    let isBusy = true
-    const heard: unknown[] = []
-    const users = {
-      authenticate: () =>
-        isBusy ? Promise.reject(new DirectoryBusyError(7)) : Promise.resolve({ id: 'KWC6-X7D', username: 'ada' }),
-      findUser: () => Promise.resolve({ id: 'KWC6-X7D', username: 'ada' }),
-    }
-    const loginLimits = { perAccount: 3, perAddress: 3 }
-    const running = await startServer({ users, loginLimits, onError: (err) => heard.push(err) })
-    const page = await new UserAgent(running.issuer).authorize(running.issuer, request())
-    for (let i = 0; i < 5; i++) {
-      const answer = await page.logIn()
-      assert.equal(answer.status, 503)
-      assert.equal(answer.response.headers.get('retry-after'), '7')
-    }
-    isBusy = false
-    assert.notEqual((await (await page.logIn()).finish()).params.get('code'), null)
-    assert.deepEqual(heard, [], 'it is load, not a failure')
   })
 })
 

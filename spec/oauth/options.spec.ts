@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { authorizationServer, clientDirectory, hashPassword, userDirectory } from '../../lib/oauth'
+import { authorizationServer, clientDirectory, userDirectory } from '../../lib/oauth'
 import { says } from '../support/help-link'
 import { CLIENTS, SIGNING_KEY, USERS } from './support'
 
@@ -52,13 +52,5 @@ describe('a hash in place of a password', () => {
     const error = /password of ada is a hash, .* use passwordHash/
     for (const password of HASHES) assert.throws(() => make(password), hidden(password, error))
     for (const password of ['$crypt', '$cash$money', 'scrypt$', '$2b']) assert.doesNotThrow(() => make(password))
-  })
-})
-
-describe('hashPassword() rejects', () => {
-  it('a password or a cost out of range', async () => {
-    await assert.rejects(async () => hashPassword(''), /password must be 1 to 1,024 bytes long/i)
-    await assert.rejects(async () => hashPassword('x'.repeat(1_025)), RangeError)
-    await assert.rejects(async () => hashPassword('x', 21), /cost must be .*from 10 to 20/i)
   })
 })

@@ -128,42 +128,4 @@ describe('text from a URL', () => {
       assert.equal(out.location, null, to)
     }
   })
-
-  const REGISTERED = 'https://client.test/cb'
-  const TRICKS = [
-    ...['https://client.test/cb/', 'https://client.test/cb?', 'https://client.test/cb?x=1', 'https://client.test/cb#'],
-    ...['https://client.test/cb/../evil', 'https://client.test/cb/..', 'https://client.test/./cb'],
-    ...[
-      'https://client.test/%63b',
-      'https://client.test//cb',
-      'https://client.test/cb%00',
-      'https://client.test/cb%0d%0a',
-    ],
-    ...['https://CLIENT.test/cb', 'HTTPS://client.test/cb', 'http://client.test/cb', 'https://client.test:443/cb'],
-    ...['https://client.test:8443/cb', 'https://client.test./cb', 'https://client.test.evil.test/cb'],
-    ...['https://evil.test/https://client.test/cb', 'https://client.test@evil.test/cb', 'https://a:b@client.test/cb'],
-    ...['https://client.test\\@evil.test/cb', 'https://client.test%40evil.test/cb', 'https://evil.test#client.test/cb'],
-    ...['https://evil.test?client.test/cb', 'https:client.test/cb', 'https:/client.test/cb', '//client.test/cb'],
-    ...['/cb', 'client.test/cb', ' https://client.test/cb', 'https://client.test/cb ', 'https://client.test/cb\t'],
-    ...['https://client.test/c\u0062\u200b', 'https://clien\u0442.test/cb', 'https://client\u3002test/cb'],
-    ...['javascript:alert(1)//https://client.test/cb', 'data:text/html,https://client.test/cb', 'https://*.test/cb'],
-    ...['https://127.0.0.1/cb', 'https://client.test/cb;x', 'https://client.test/CB', 'https://client.test/cb&x=1'],
-  ]
-  it(`RFC 9700 §4.1.3: no other spelling is ${REGISTERED} (O159)`, async () => {
-    for (const trick of TRICKS) {
-      const answer = await page({ redirect_uri: trick })
-      assert.deepEqual([answer.status, answer.location], [400, null], JSON.stringify(trick))
-    }
-  })
-})
-
-it('every page and token response has Cache-Control: no-store (O149)', async () => {
-  const agent = new UserAgent(running.issuer)
-  const login = await agent.authorize(running.issuer, request())
-  const terms = await login.logIn()
-  const back = await terms.finish()
-  const answers = [login, terms, back, await page({ client_id: 'nobody' }), await page({ prompt: 'none' })]
-  for (const { response } of answers) assert.equal(response.headers.get('cache-control'), 'no-store')
-  const token = await fetch(`${running.issuer}/token`, { method: 'POST' })
-  assert.deepEqual([token.headers.get('cache-control'), token.headers.get('pragma')], ['no-store', 'no-cache'])
 })

@@ -92,6 +92,7 @@ describe('signing keys', () => {
         const { protectedHeader } = await jwtVerify(token, keys, { issuer: running.issuer })
         assert.equal(protectedHeader.alg, alg)
       }
+      await apiOf(running.issuer, systemClock).check(access)
       const digest = createHash(hash).update(access).digest()
       assert.equal(decodeJwt(id).at_hash, digest.subarray(0, digest.length / 2).toString('base64url'))
       const discovery = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
@@ -103,23 +104,6 @@ describe('signing keys', () => {
         fetch(`${running.issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })
       assert.equal((await call(access)).status, 200)
       assert.equal((await call(`${header}.${payload}.${forged.toString('base64url')}`)).status, 401)
-    })
-
-    it(`requireBearer({ issuer }) takes ${alg}, also when RS256 gave way to it`, async () => {
-      const clock = manualClock()
-      const old = { key: SIGNING_KEY, kid: 'old' }
-      const running = await startServer({ clock, signingKeys: [old] })
-      const api = apiOf(running.issuer, clock)
-      const call = async () => {
-        const form = { grant_type: 'client_credentials' }
-        const { access_token: token } = await askToken(running.issuer, form)
-        await api.check(token)
-        return decodeProtectedHeader(token).alg
-      }
-      assert.equal(await call(), 'RS256')
-      running.server.setSigningKeys([old, { key, kid: 'new', activeFrom: clock.date() + HOUR }])
-      clock.advance(HOUR)
-      assert.equal(await call(), alg)
     })
   }
 
@@ -168,21 +152,6 @@ describe('a token that the server issues is one that it takes; a longer one is i
       assert.equal((await json(await post(`${issuer}/introspect`, { token }, AS_WEB))).active, true)
       await post(`${issuer}/revoke`, { token }, AS_WEB)
       assert.equal((await fetch(api.url, { headers: { authorization } })).status, 401)
-    }
-    assert.deepEqual([...new Set(seen)], ['token', 'invalid_scope'])
-  })
-
-  it('an access token for many audiences', async () => {
-    const audiences = Array.from({ length: 180 }, (_, i) => `https://a${i}.test/`.padEnd(97, 'x'))
-    const { issuer, server } = await startServer({ clients: clientDirectory([{ ...web, audiences }]) })
-    const seen = []
-    for (const size of around(8_700)) {
-      const body = new URLSearchParams(service)
-      for (const one of audiences.slice(0, size / 100)) body.append('resource', one)
-      const response = await fetch(`${issuer}/token`, { method: 'POST', body, headers: AS_WEB })
-      const { access_token: token, error } = await json(response)
-      seen.push(error ?? 'token')
-      if (token !== undefined) assert.notEqual(await server.verify(token as string), undefined)
     }
     assert.deepEqual([...new Set(seen)], ['token', 'invalid_scope'])
   })

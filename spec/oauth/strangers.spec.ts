@@ -6,7 +6,7 @@ import { DirectoryBusyError, HashSlots } from '../../lib/oauth/directories/hash-
 import { requestNetwork } from '../../lib/oauth/request-network'
 import { manualClock } from '../../lib/testing'
 import { keyHolder } from './key-holder'
-import { CLIENTS, type Form, askToken, post, postJson, startServer } from './support'
+import { type Form, askToken, post, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 const SPA = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
@@ -257,44 +257,5 @@ describe('a redirect URI', () => {
     ]) {
       clientDirectory([{ clientId: 'a', name: 'A', redirectUris: [uri] }])
     }
-  })
-
-  it('is refused by a page at /authorization and /par as well, where a directory of the app has it', async () => {
-    const failed: unknown[] = []
-    const findClient = (clientId: string) =>
-      Promise.resolve({
-        clientId,
-        name: 'A',
-        realm: '/a',
-        redirectUris: [...WRONG, 'http://127.0.0.1/cb', 'http://localhost/cb'],
-      })
-    const { issuer } = await startServer({ clients: { findClient }, onError: (err) => failed.push(err) })
-    for (const redirect_uri of WRONG) {
-      const page = await new UserAgent(issuer).authorize(issuer, request({ client_id: 'a', redirect_uri }))
-      assert.deepEqual([page.status, page.location], [400, null], redirect_uri)
-      assert.equal((await post(`${issuer}/par`, request({ client_id: 'a', redirect_uri }))).status, 400)
-    }
-    assert.deepEqual(failed, [])
-  })
-})
-
-describe('two tabs that a new browser opens at once', () => {
-  it('both sign in, and two pages that somebody else opened do not', async () => {
-    const { issuer } = await startServer({ clients: clientDirectory(CLIENTS) })
-    const tabs = [new UserAgent(issuer), new UserAgent(issuer), new UserAgent(issuer)]
-    const pages = await Promise.all(tabs.map((tab) => tab.authorize(issuer, request())))
-    const agent = new UserAgent(issuer)
-    for (const { cookies } of tabs) for (const [name, value] of cookies) agent.cookies.set(name, value)
-    const stranger = await new UserAgent(issuer).authorize(issuer, request())
-    for (const { fields } of pages) {
-      const form = { ...fields, username: 'ada', password: 'analytical engine', action: 'login' }
-      const page = await agent.request(`${issuer}/login`, { method: 'POST', body: new URLSearchParams(form) })
-      assert.notEqual((await page.finish()).params.get('code'), null)
-    }
-    const foreign = { ...stranger.fields, username: 'ada', password: 'analytical engine', action: 'login' }
-    const page = await agent.request(`${issuer}/login`, { method: 'POST', body: new URLSearchParams(foreign) })
-    assert.equal(page.status, 403)
-    const next = await agent.authorize(issuer, request({ prompt: 'login' }))
-    assert.equal(next.response.headers.getSetCookie().length, 0, 'no cookie for each page')
   })
 })

@@ -125,8 +125,6 @@ describe('requireBearer({ tokenFrom: function })', () => {
   })
 })
 
-describe('requireBearer({ tokenFrom })', () => {})
-
 const bearer = `Bearer ${dev.token('ada', { scope: 'read' })}`
 const whose: express.RequestHandler = (req, res) => void res.end(req.auth?.sub ?? 'nobody')
 

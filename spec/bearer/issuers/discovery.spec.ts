@@ -123,9 +123,11 @@ describe('bearer.ready() of an issuer without metadata', () => {
       await assert.rejects((await issuerWith('', undefined, otherwise)).bearer.ready(), says(remedy))
     }
     const { state, issuer } = await serveIssuer(a)
-    state.metadata = { jwks_uri: undefined }
-    const without = /the metadata of .* have no https jwks_uri: give jwksUri, or for opaque tokens introspection$/
-    await assert.rejects((await api({ issuer })).bearer.ready(), says(without))
+    const without = /the metadata of .* have no https jwks_uri.*: give jwksUri, or for opaque tokens introspection$/
+    for (const jwks_uri of [undefined, 'http://evil.test/keys']) {
+      state.metadata = { jwks_uri }
+      await assert.rejects((await api({ issuer })).bearer.ready(), says(without))
+    }
   })
 })
 

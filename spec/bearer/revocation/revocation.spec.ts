@@ -466,11 +466,6 @@ describe('redisRevocations() when Redis fails', () => {
 })
 
 describe('redisRevocations()', () => {
-  it('takes the smallest of each range', () => {
-    const clock = manualClock()
-    void follower(1, { prefix: ':', tokenLifetimeSec: 60, maxOutageMs: 500, onOutage: 'closed', clock }).close()
-  })
-
   it('rejects a moment that is none', async () => {
     const here = follower(1)
     for (const beforeSec of [-1, NaN, Infinity, 1e12, 'yesterday' as never]) {

@@ -186,6 +186,7 @@ describe('client_secret_basic', () => {
       const response = await ask(Buffer.from(text))
       assert.deepEqual([response.status, (await json(response)).error], [401, 'invalid_client'], JSON.stringify(text))
     }
+    assert.equal((await ask(Buffer.from('colon:a:b::c'), { client_id: 'umlaut' })).status, 401, 'another in the body')
   })
 })
 

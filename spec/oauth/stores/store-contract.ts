@@ -84,10 +84,6 @@ export function storeContract(under: () => StoreUnderTest): void {
     assert.equal(await store().claim(dropped, 0), undefined)
   })
 
-  it('claims nothing where nothing is', async () => {
-    assert.equal(await store().claim(fresh(), 60_000), undefined)
-  })
-
   it('counts every count of many at once', async () => {
     const key = fresh()
     const counts = await Promise.all(Array.from({ length: 100 }, () => store().count(key, 1, 60_000)))
