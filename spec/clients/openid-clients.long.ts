@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Passport } from 'passport'
 import OpenIDConnectStrategy from 'passport-openidconnect'
-import { AuthorizationCode, ClientCredentials } from 'simple-oauth2'
+import { AuthorizationCode } from 'simple-oauth2'
 import { CLIENT_KEYS } from '../oauth/support'
 import { UserAgent } from '../oauth/user-agent'
 import { startSystem } from './system'
@@ -126,25 +126,6 @@ describe('oauth4webapi 3', () => {
     assert.equal(tokens.token_type, 'family_search')
     assert.equal(tokens.id_token, undefined)
   })
-
-  it('gets a service account its token', async () => {
-    const oauth = await import('oauth4webapi')
-    const insecure = { [oauth.allowInsecureRequests]: true }
-    const issuer = new URL(system.issuer)
-    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure))
-    const recognizedTokenTypes = { family_search: () => undefined }
-    const methods = [
-      ['service', oauth.PrivateKeyJwt(await servicePrivateKey())],
-      ['confidential', oauth.ClientSecretBasic(SECRET)],
-      ['confidential', oauth.ClientSecretPost(SECRET)],
-    ] as const
-    for (const [id, method] of methods) {
-      const client = { client_id: id }
-      const response = await oauth.clientCredentialsGrantRequest(as, client, method, {}, insecure)
-      const tokens = await oauth.processClientCredentialsResponse(as, client, response, { recognizedTokenTypes })
-      assert.equal((await system.server.verify(tokens.access_token))?.sub, id)
-    }
-  })
 })
 
 describe('passport-openidconnect', () => {
@@ -211,10 +192,5 @@ describe('simple-oauth2', () => {
     assert.notEqual(fresh.token.access_token, access.token.access_token)
     await fresh.revokeAll()
     assert.equal(await system.server.verify(fresh.token.access_token as string), undefined)
-  })
-
-  it('gets a service account its token', async () => {
-    const access = await new ClientCredentials(config()).getToken({ scope: 'tree.read' })
-    assert.equal(access.token.scope, 'tree.read')
   })
 })

@@ -157,6 +157,20 @@ describe('requireBearer({ secret }) with several secrets', () => {
       if (!('jwksUri' in options)) assert.equal(await ask(pair.token()), 'ada')
     }
   })
+
+  it('takes the secrets alone while a JWK Set is empty or away, and is ready without its keys, but not without the set', async () => {
+    const secret = [fresh]
+    const { bearer, ask, state, clock } = checking([], { secret })
+    await bearer.ready()
+    const unknown = ask(keyOf('k').token())
+    clock.advance(2_000)
+    assert.deepEqual([await ask(token(fresh)), await unknown], ['ada', 'unknown_key'])
+    state.keys = [{ ...keyOf('k').jwk, use: 'enc' }]
+    await assert.rejects(bearer.reload(), /the key 'k' is left out/)
+    const away = checking([], { secret, fetch: () => Promise.reject(new Error('away')) })
+    await assert.rejects(away.bearer.ready(), /cannot be loaded/)
+    assert.deepEqual([await away.ask(token(fresh)), await away.ask(keyOf('k').token())], ['ada', 'keys_unavailable'])
+  })
 })
 
 describe('requireBearer({ issuers }) with one JWK Set', () => {
