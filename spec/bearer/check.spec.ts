@@ -54,14 +54,6 @@ describe('bearer.check()', () => {
     for (const wrong of [7, {}, ['x'], 'a b', 'Bearer a b'])
       assert.deepEqual(await reasons(wrong), [400, 'malformed_credentials'])
     assert.deepEqual(await reasons(dev.token('ada')), [403, 'scope'])
-    assert.deepEqual(await reasons(dev.token('tree', { kind: 'unauthenticated' }), {}), [
-      403,
-      'unauthenticated_session',
-    ])
-    assert.deepEqual(await reasons(dev.token('ada', { claims: { cnf: { jkt: 'x' } } }), { dpop: true }), [
-      401,
-      'sender_constrained',
-    ])
     assert.deepEqual(await reasons(dev.token('ada'), { dpop: { required: true } }), [401, 'dpop_required'])
     assert.deepEqual(await reasons('x'.repeat(300), { maxTokenLength: 256 }), [401, 'malformed_token'])
     const revocation = { state: () => ({ unavailable: new Error('away') }) }

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type ServerResponse, createServer as createProxy } from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { SignJWT } from 'jose'
@@ -16,6 +12,7 @@ import { says } from '../../support/help-link'
 import { serveIssuer } from '../../support/issuer'
 import { generateKeys } from '../../support/generate-keys'
 import { serve } from '../../support/serve'
+import { CERT, KEY } from '../../support/tls'
 import { a, api } from '../remote-issuer'
 
 const OPENID = '/.well-known/openid-configuration'
@@ -132,22 +129,17 @@ describe('bearer.ready() of an issuer without metadata', () => {
 })
 
 /** A name that only the proxy resolves. */
-const issuer = 'https://sso.acme.invalid'
+const issuer = 'https://sso.editor.test'
 const audience = 'https://api.acme.example'
 const CREDENTIALS = `Basic ${Buffer.from('api:proxy-password').toString('base64')}`
 const { publicKey, privateKey } = generateKeys('ec')
 
 describe('requireBearer({ fetch }) through a proxy, with the ProxyAgent of undici', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'express-tollgate-proxy-'))
-  const file = (name: string) => readFileSync(join(folder, name))
   const asked: string[] = []
   const proxy = createProxy()
   let sso: ReturnType<typeof createHttps>
   before(async () => {
-    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-keyout', 'key.pem']
-    const named = ['-subj', '/CN=sso.acme.invalid', '-addext', 'subjectAltName=DNS:sso.acme.invalid']
-    execFileSync('openssl', ['req', '-x509', ...key, '-out', 'cert.pem', ...named], { cwd: folder, stdio: 'pipe' })
-    sso = createHttps({ key: file('key.pem'), cert: file('cert.pem') }, documents()).listen(0, '127.0.0.1')
+    sso = createHttps({ key: KEY, cert: CERT }, documents()).listen(0, '127.0.0.1')
     await once(sso, 'listening')
     proxy.on('connect', (req, socket, head: Buffer) => {
       asked.push(String(req.url))
@@ -167,7 +159,6 @@ describe('requireBearer({ fetch }) through a proxy, with the ProxyAgent of undic
   after(() => {
     sso.close().closeAllConnections()
     proxy.close().closeAllConnections()
-    rmSync(folder, { recursive: true })
   })
 
   /** What the issuer serves: metadata and a JWK Set. */
@@ -181,7 +172,7 @@ describe('requireBearer({ fetch }) through a proxy, with the ProxyAgent of undic
   /** Asks an API behind the proxy; `token` are its credentials there. */
   async function ask(bearer: string, token = CREDENTIALS) {
     const { port } = proxy.address() as AddressInfo
-    const dispatcher = new ProxyAgent({ uri: `http://127.0.0.1:${port}`, token, requestTls: { ca: file('cert.pem') } })
+    const dispatcher = new ProxyAgent({ uri: `http://127.0.0.1:${port}`, token, requestTls: { ca: CERT } })
     after(() => dispatcher.destroy())
     const check = requireBearer({
       ...{ issuer, audience },
@@ -205,7 +196,7 @@ describe('requireBearer({ fetch }) through a proxy, with the ProxyAgent of undic
 
   it('fetches metadata and keys', async () => {
     assert.equal((await ask(await signed())).outcome, 'ada')
-    assert.deepEqual([...new Set(asked)], ['sso.acme.invalid:443'])
+    assert.deepEqual([...new Set(asked)], ['sso.editor.test:443'])
   })
 
   it('answers 503 where the proxy refuses, and says so without its password', async () => {
