@@ -1,20 +1,15 @@
-import express from 'express'
-import { requireBearer, type BearerOptions } from '../../lib'
+import type { BearerOptions } from '../../lib'
 import { ASYMMETRIC } from '../../lib/bearer/keys/algorithm'
 import { type RemoteKeysOptions, remoteKeys } from '../../lib/bearer/keys/remote-keys'
 import { manualClock } from '../../lib/testing'
 import { keyPair, serveIssuer } from '../support/issuer'
-import { serve } from '../support/serve'
+import { apiOf } from './api'
 
 export const a = keyPair('a')
 export const b = keyPair('b')
 
 /** An API that asks an issuer for its keys. */
-export async function api(options: BearerOptions) {
-  const bearer = requireBearer({ audience: 'api', ...options })
-  const { url } = await serve(express().use(bearer, (_req, res) => void res.end()))
-  return { bearer, ask: (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } }) }
-}
+export const api = (options: BearerOptions) => apiOf({ audience: 'api', ...options })
 
 /** The key source alone, on a clock that stands still. */
 export async function source(lastGoodMs = 3_600_000, more: Partial<RemoteKeysOptions> = {}) {

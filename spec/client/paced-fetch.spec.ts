@@ -34,14 +34,6 @@ describe('pacedFetch() stays inside the budget', () => {
     assertIs(clock.now(), below(40_000))
   })
 
-  it('of a service that does not say when its window ends it learns that by one refusal', async () => {
-    const { clock, client, retries } = await api((app, clock) => app.use(throttle({ ...WINDOW, clock })))
-    const fetch = client()
-    for (let i = 0; i < 6; i++) assert.equal((await passing(clock, fetch('/work/300')))[0].status, 200)
-    assert.equal(retries.length, 1)
-    assert.equal(retries[0]?.status, 429)
-  })
-
   it('sends the first request alone, and then no more at once than there is time for', async () => {
     let [inFlight, most, first] = [0, 0, 0]
     const held: (() => void)[] = []

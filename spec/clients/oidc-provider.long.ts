@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { describe, it } from 'node:test'
-import express from 'express'
-import { type BearerOptions, requireBearer, sessionOf } from '../../lib'
+import { type BearerOptions, sessionOf } from '../../lib'
+import { apiOf } from '../bearer/api'
 import { serve } from '../support/serve'
 
 const API = 'https://api.test'
@@ -49,13 +49,12 @@ async function issuerOf(format: 'jwt' | 'opaque') {
 }
 
 async function asking(options: BearerOptions) {
-  const app = express().use(requireBearer(options), (req, res) => {
+  const { ask } = await apiOf(options, (req, res) => {
     const { kind, clientId, scope } = sessionOf(req)
     res.json({ kind, clientId, scope })
   })
-  const { url } = await serve(app)
   return async (token: string) => {
-    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+    const answer = await ask(token)
     return answer.status === 200 ? ((await answer.json()) as object) : answer.status
   }
 }

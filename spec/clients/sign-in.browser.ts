@@ -16,6 +16,7 @@ import { userDirectory } from '../../lib/oauth'
 import { launch } from '../browser/looks'
 import { VERIFIER, closed, json, post } from '../oauth/support'
 import { UserAgent, request } from '../oauth/user-agent'
+import { freePort } from '../support/redis'
 import { CERT } from '../support/tls'
 import { startOverTls } from './over-tls'
 import { SECRET } from './today'
@@ -26,14 +27,6 @@ const PASSWORD = 'analytical engine'
 const app = createServer((_req, res) => res.end('the app')).listen(0)
 const home = `http://localhost:${(app.address() as AddressInfo).port}`
 const WEB = { client_id: 'web', redirect_uri: `${home}/callback` }
-
-async function freePort(): Promise<number> {
-  const http = createServer().listen(0, '127.0.0.1')
-  await once(http, 'listening')
-  const { port } = http.address() as AddressInfo
-  await closed(http)
-  return port
-}
 
 /** Runs a recipe until the spec is over. Returns its issuer, once it listens. */
 async function start(t: TestContext, file: string, more: NodeJS.ProcessEnv = {}, port?: number): Promise<string> {

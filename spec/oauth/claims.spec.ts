@@ -22,19 +22,6 @@ async function claimsOf({ issuer }: RunningServer, more: Form) {
 describe('claims', () => {
   const running = serverOfSuite({ users })
 
-  it('OIDC Core §5.4: the id_token has contact data only if requested there', async () => {
-    const scope = 'openid profile email address phone'
-    const { idToken } = await claimsOf(running, { scope })
-    assert.equal(idToken.name, 'Ada Lovelace')
-    for (const name of ['email', 'email_verified', 'address', 'phone_number', 'phone_number_verified'])
-      assert.equal(idToken[name], undefined)
-    const claims = JSON.stringify({ id_token: { email: null, phone_number: { essential: true } } })
-    const asked = await claimsOf(running, { scope: 'openid', claims })
-    assert.equal(asked.idToken.email, 'ada@example.org')
-    assert.equal(asked.idToken.phone_number, CLAIMS.phone_number)
-    assert.equal(asked.userinfo.email, undefined)
-  })
-
   it("idTokenScopes: 'all' is the service's dialect, [] puts no claim of a scope into an id_token", async () => {
     const more = { scope: 'openid profile email' }
     const all = await claimsOf(await startServer({ users, idTokenScopes: 'all' }), more)

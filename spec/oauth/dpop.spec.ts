@@ -84,13 +84,6 @@ describe('DPoP', () => {
     assert.deepEqual(decodeJwt(other.access_token as string).cnf, { jkt: mallory.jkt })
   })
 
-  it('RFC 9449 §10: dpop_jkt binds the code', async () => {
-    const form = await asPublic({ dpop_jkt: ada.jkt })
-    assert.equal((await token(form, await mallory.proof(url('/token')))).error, 'invalid_grant')
-    assert.equal((await token(form, undefined)).error, 'invalid_grant')
-    assert.equal((await token(form, await ada.proof(url('/token')))).status, 200)
-  })
-
   it('RFC 9449 §8: requires a nonce if configured, issues one, and accepts the previous one for a while', async () => {
     const strict = await startServer({ clock, dpop: { nonce: true } })
     const htu = `${strict.issuer}/token`

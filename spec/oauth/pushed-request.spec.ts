@@ -35,15 +35,6 @@ describe('pushed authorization requests', () => {
     assert.equal(tokens.scope, 'openid')
   })
 
-  it('RFC 9126 §7.3: one request yields one code; loading its page does not use it up', async () => {
-    const uri = await pushed()
-    const [first, second] = [await open(uri), await open(uri)]
-    assert.ok((await (await first.logIn()).finish()).params.get('code'))
-    const late = await (await second.logIn()).finish()
-    assert.equal(late.params.get('error'), 'invalid_request')
-    assert.equal(late.params.get('code'), null)
-  })
-
   it('RFC 9126 §2.1 and §2.3: the client must authenticate, and gets errors at once', async () => {
     for (const [more, headers, error, status] of [
       [{}, { authorization: 'Basic d2ViOndyb25n' }, 'invalid_client', 401],

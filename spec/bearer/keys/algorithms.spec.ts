@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type KeyObject, createSecretKey, randomBytes, sign as signBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import express from 'express'
 import { SignJWT } from 'jose'
 import { type Algorithm, type BearerOptions, requireBearer } from '../../../lib/index'
 import { ASYMMETRIC, SYMMETRIC } from '../../../lib/bearer/keys/algorithm'
@@ -10,8 +9,8 @@ import { findKeys, keySet } from '../../../lib/bearer/keys/key-source'
 import { isRefusal } from '../../../lib/bearer/refusal/refusal'
 import { isSignedWith } from '../../../lib/bearer/keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
-import { serve } from '../../support/serve'
 import { generateKeys } from '../../support/generate-keys'
+import { apiOf } from '../api'
 import { readData } from '../../support/data'
 
 const rsa = generateKeys('rsa')
@@ -39,10 +38,7 @@ function signed(alg: string, key: KeyObject): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg }).sign(key)
 }
 
-async function asking(options: BearerOptions) {
-  const { url } = await serve(express().use(requireBearer(options), (_req, res) => void res.end()))
-  return async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
-}
+const asking = async (options: BearerOptions) => (await apiOf(options)).statusOf
 
 describe('requireBearer() takes tokens signed by another library', () => {
   for (const alg of names) {
