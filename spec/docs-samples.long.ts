@@ -411,6 +411,7 @@ describe('docs/bearer.md', () => {
   const { run, runsElsewhere } = pageOf('docs/bearer.md')
   runsElsewhere('Revocation') // bearer/issuers/recipes.spec.ts
   runsElsewhere('Revocation', 1) // bearer/issuers/recipes.spec.ts
+  runsElsewhere('Connections that outlive a request') // clients/open-connections.long.ts
   const shows: RequestHandler = (req, res) => void res.json({ who: req.auth?.sub })
   const ours = as(dev.token('ada', { scope: 'read' }))
 
@@ -696,13 +697,6 @@ describe('docs on clients and sessions that leave', () => {
     for (const [route, size] of Object.entries({ '/graphql': '18000', '/chat': '60000' })) {
       assert.equal((await ask(url + route)).field('x-throttle-window-size'), size)
     }
-  })
-
-  it('ends an event stream when its token expires', async () => {
-    const before = (app: Express) => void app.use(requireBearer({ ...dev.options, clockToleranceSec: 0 }))
-    const { url } = await pageOf('docs/bearer.md').run('Connections that outlive a request', 0, { before })
-    const { status } = await ask(`${url}/events`, as(dev.token('ada', { expiresInSec: 2 })))
-    assert.equal(status, 200, 'the whole answer has come')
   })
 })
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { type Server, createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -28,30 +27,16 @@ import {
 import { devIssuer } from '../../lib/testing'
 import { page } from '../support/markdown'
 import { assertIs, atLeast, above, until } from '../support/until'
+import { recipesIn } from './recipe-files'
 
 const dev = devIssuer()
 const soon = () => dev.token('ada', { expiresInSec: 1 })
 const home = join(process.cwd(), 'spec/clients/.cache', `recipes-${process.pid}`)
 after(() => rmSync(home, { recursive: true, force: true }))
-const load = createRequire(__filename)
 
-/** The recipes of a page as files, which trust this file's issuer. */
-function recipes(path: string): (file: string) => Record<string, unknown> {
-  const folder = join(home, path.replace(/\W+/g, '-'))
-  mkdirSync(folder, { recursive: true })
-  for (const { file, text } of page(process.cwd(), path).blocks) {
-    if (file)
-      writeFileSync(
-        join(folder, file),
-        text.replace("issuer: 'https://ident.example.org', audience: 'https://api.example.org'", '...options'),
-      )
-    if (file && text.includes('requireBearer({')) {
-      const source = `const options = ${JSON.stringify({ ...dev.options, clockToleranceSec: 0, warnings: false })}\n`
-      writeFileSync(join(folder, file), source + text.replace(/issuer: '[^']+',\s+audience: '[^']+'/, '...options'))
-    }
-  }
-  return (file) => load(join(folder, file)) as Record<string, unknown>
-}
+/** The recipes of a page, which trust this file's issuer. */
+const recipes = (path: string) => recipesIn(home, path, TRUSTING)
+const TRUSTING = `const options = ${JSON.stringify({ ...dev.options, clockToleranceSec: 0, warnings: false })}`
 
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
