@@ -3,9 +3,9 @@ import { RequestHandler, Router } from "express";
 import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
 import "node:http";
-import "../shared/clock.js";
 import "../shared/shown-budget.js";
 import "../shared/session.js";
+import "../shared/clock.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;

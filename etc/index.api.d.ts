@@ -87,10 +87,12 @@ interface BearerOptions extends IssuerOptions, DenyOptions {
     readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
 }
+interface CheckOptions {
+    readonly resource?: string | undefined;
+    readonly ip?: string | undefined;
+}
 interface BearerHandler extends Middleware, KeyControl {
-    readonly check: (token: unknown, options?: {
-        readonly resource?: string | undefined;
-    }) => Promise<Session>;
+    readonly check: (token: unknown, options?: CheckOptions) => Promise<Session>;
 }
 declare function requireBearer(options?: BearerOptions): BearerHandler;
 declare function allowUnauthenticated(options?: {

@@ -1,8 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Request, Response, NextFunction } from "express";
-import { C as Clock } from "./clock.js";
 import { D as Dialect } from "./shown-budget.js";
+import { C as Clock } from "./clock.js";
 interface Advice {
     readonly window: string;
     readonly windowMs: number;

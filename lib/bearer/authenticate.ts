@@ -21,6 +21,14 @@ import {
 } from './session/session'
 import type { VerifiedToken } from './issuers/token-verifier'
 
+/** Facts of a token outside of a request. */
+export interface CheckOptions {
+  /** Audience that it must be for, beside that of `requireBearer()`. */
+  readonly resource?: string | undefined
+  /** IP address of its client. */
+  readonly ip?: string | undefined
+}
+
 /** A request that is let in: its session, and header fields for the response. */
 export interface Authenticated {
   readonly session: Session
@@ -48,19 +56,17 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
 /**
  * Authenticates a token outside of a request, with or without `Bearer ` before it. Nobody proves to hold a key there, and
  * nothing says that a session without a user may come.
- *
- * @param resource that the token must be for, beside the audience of the options
  */
 export async function authenticateToken(
   given: unknown,
-  resource: string | undefined,
+  { resource, ip }: CheckOptions,
   config: BearerConfig,
 ): Promise<Outcome> {
   if (given === undefined || given === null || given === '') return refuse('no_token')
   if (typeof given !== 'string') return refuse('malformed_credentials')
   const credentials = bearerToken(given.replace(/^bearer +/i, ''), 'own', config.maxTokenLength)
   if ('refused' in credentials) return credentials
-  const verified = await config.verifier.verify(credentials.token)
+  const verified = await config.verifier.verify(credentials.token, ip === undefined ? ip : { ip, headers: {} })
   if ('refused' in verified) return verified
   const { aud } = verified.claims
   if (resource !== undefined && !isAudience(aud, [formsOf(resource)])) {

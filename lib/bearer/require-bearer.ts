@@ -7,7 +7,7 @@ import { Meter } from '../http/measure/meter'
 import { type Middleware, middleware } from '../http/middleware'
 import { warnOnce } from '../http/warn-once'
 import { optionNames, optionType } from '../http/options'
-import { type Authenticated, authenticate, authenticateToken } from './authenticate'
+import { type Authenticated, type CheckOptions, authenticate, authenticateToken } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
@@ -26,11 +26,12 @@ export interface BearerHandler extends Middleware, KeyControl {
    *
    * @example io.use(async (socket, next) => { socket.data.auth = await bearer.check(socket.handshake.auth.token); next() })
    * @param token with or without `Bearer ` before it
-   * @param options `resource`: one audience that the token must be for: `'https://api.example.org/orders'`
+   * @param options `resource`: one audience that the token must be for: `'https://api.example.org/orders'`; `ip`: the
+   *   client's address, as calls to an issuer are shared fairly by block of addresses: `req.socket.remoteAddress`
    * @throws {UnauthorizedError|InsufficientScopeError|InvalidRequestError|UnavailableError} with `status`, `code`,
    *   `reason`, and `headers` for a response: `{ 'WWW-Authenticate': 'Bearer error="invalid_token", …' }`
    */
-  readonly check: (token: unknown, options?: { readonly resource?: string | undefined }) => Promise<Session>
+  readonly check: (token: unknown, options?: CheckOptions) => Promise<Session>
 }
 
 /**
@@ -83,10 +84,10 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     next()
   }
 
-  async function check(token: unknown, options: { readonly resource?: string | undefined } = {}): Promise<Session> {
-    optionNames('check()', options, ['resource'])
-    optionType('resource', options.resource, 'string')
-    const outcome = await authenticateToken(token, options.resource, config).catch((failure: unknown) => {
+  async function check(token: unknown, options: CheckOptions = {}): Promise<Session> {
+    optionNames('check()', options, ['resource', 'ip'])
+    for (const name of ['resource', 'ip'] as const) optionType(name, options[name], 'string')
+    const outcome = await authenticateToken(token, options, config).catch((failure: unknown) => {
       throw asError(failure)
     })
     if (bearerEvents.hasSubscribers) publish(undefined, 'refused' in outcome ? outcome : outcome.session)

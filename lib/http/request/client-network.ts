@@ -4,7 +4,8 @@ import { warnOnce } from '../warn-once'
 import { UNKNOWN_NETWORK, blockOf, networkOf } from './network'
 
 /** What `clientNetwork()` reads of a request: Express sets `ip` and `app`, other hosts do not. */
-export type ClientRequest = IncomingMessage & {
+export type ClientRequest = Pick<IncomingMessage, 'headers'> & {
+  readonly socket?: IncomingMessage['socket']
   readonly ip?: unknown
   readonly app?: { readonly get?: (setting: string) => unknown; readonly settings?: object }
 }

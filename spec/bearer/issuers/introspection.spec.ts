@@ -47,10 +47,11 @@ async function opaque(more: object = {}, introspection: object = {}) {
     ...more,
   } as BearerOptions
   const app = express().use((_req, _res, next) => (state.arrived++, next()))
-  app.use(requireBearer(options), (req, res) => void res.json(req.auth))
+  const bearer = requireBearer(options)
+  app.use(bearer, (req, res) => void res.json(req.auth))
   const { url } = await serve(app)
   const ask = (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
-  return { state, asked, clock, ask, denials, endpoint: endpoint.url }
+  return { state, asked, clock, ask, bearer, denials, endpoint: endpoint.url }
 }
 
 function noting(denials: DenialError[]): BearerOptions['onDenied'] {
@@ -169,6 +170,21 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     assert.equal(asked.length, 1)
     await ask('t')
     assert.equal(asked.length, 2)
+  })
+
+  it('shares calls at once by the address that check() is given; those without one count as one', async () => {
+    const { state, asked, bearer } = await opaque({}, { maxCalls: 4 })
+    let open = () => {}
+    state.gate = new Promise((resolve) => (open = resolve))
+    const flood = Array.from({ length: 10 }, (_, i) => bearer.check(`made-up-${i}`, { ip: `198.51.100.${i}` }))
+    await until(() => asked.length, 2) // a block has half
+    const honest = [bearer.check('ada', { ip: '::ffff:203.0.113.9' }), bearer.check('grace')]
+    await until(() => asked.length, 4)
+    const tokens = asked.map(({ body }) => new URLSearchParams(body).get('token'))
+    assert.deepEqual(tokens, ['made-up-0', 'made-up-1', 'ada', 'grace'])
+    open()
+    await Promise.all([...flood, ...honest])
+    await assert.rejects(bearer.check('ada', { ip: 7 as never }), /ip must be a string/)
   })
 
   it('answers an outage with 503, never with 401, and asks once a second meanwhile', async () => {
