@@ -110,7 +110,12 @@ export function overview(
 ): Overview {
   const now = inside.clock.now()
   const own = spenders.all()
-  const fromRedis = shared !== undefined && shared.trouble === undefined
+  const down = (inside.shared?.outages ?? []).map(({ server = 'Redis', since, cause = 'no answer yet' }) => {
+    return { server, cause, sinceMs: Math.max(0, Math.round(now - since / 1_000)) }
+  })
+  // A server that takes no reports may still be read, but it has old figures.
+  const trouble = shared && (shared.trouble ?? down[0]?.cause)
+  const fromRedis = shared !== undefined && trouble === undefined
   const windows = ourWindows(inside, fromRedis ? shared.windows : own, own)
   const refusals = refusalsOf(activity, now, spenders)
   const refused = new Map(refusals.flatMap(({ who, subject }) => (who && subject ? [[subject, who]] : [])))
@@ -127,7 +132,7 @@ export function overview(
   return {
     at: inside.clock.date(),
     source: fromRedis ? 'redis' : 'process',
-    trouble: shared?.trouble,
+    trouble,
     dryRun: activity.isDryRun,
     subjects,
     totals: {
@@ -150,9 +155,7 @@ export function overview(
     overload: inside.overload?.message,
     store: {
       shared: inside.shared !== undefined,
-      down: (inside.shared?.outages ?? []).map(({ server = 'Redis', since, cause = 'no answer yet' }) => {
-        return { server, cause, sinceMs: Math.max(0, Math.round(now - since / 1_000)) }
-      }),
+      down,
       processes: inside.shared?.living ?? 1,
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },

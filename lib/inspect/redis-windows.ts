@@ -3,7 +3,7 @@ import { ioredis } from '../redis/ioredis'
 import { keyPrefixOf } from '../redis/key-prefix'
 import { type NativeRedis, serverOf } from '../redis/open-redis'
 import type { RedisClient } from '../redis/redis-client'
-import { failureOf, isLoss, isRefusal } from '../redis/redis-failure'
+import { codeOf, failureOf } from '../redis/redis-failure'
 import { HourRecord } from '../advisor/hourly'
 import type { OverloadMessage } from '../throttle/events'
 import type { RefusalsMessage } from '../throttle/refusals'
@@ -30,6 +30,9 @@ const ONCE = {
   enableReadyCheck: false, // by INFO, which a hosted server may not have
 }
 
+/** A connection that begins without HELLO. */
+const RESP2 = { protocol: 2, replyMapping: 'legacy' } as const
+
 /** What processes have published. */
 export interface Published {
   /** Who has spent most first. */
@@ -40,6 +43,8 @@ export interface Published {
   readonly overloads: readonly OverloadMessage[]
   /** How many live; undefined where the user may not count them (`+zcount`). */
   readonly processes?: number | undefined
+  /** Why processes that run cannot report, where none lives and the server says so: `Redis at … has no memory left`. */
+  readonly trouble?: string | undefined
 }
 
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
@@ -75,45 +80,48 @@ export interface TopSpenders {
  */
 export async function redisWindows(to: RedisClient | string, prefix: string): Promise<RedisWindows> {
   const server = typeof to === 'string' ? knownUrl(to).host : serverOf(to as unknown as NativeRedis)
-  let why: Error | undefined
-  const heard = (err: Error) => (why = err)
-  const said = (err: unknown) => {
-    const cause = why ?? (err as Error)
-    return new Error(`Redis at ${server} does not answer as it should: ${cause.message}`)
-  }
   const opened: (Redis | Cluster)[] = []
   const open = async <T extends Redis | Cluster>(one: T): Promise<T> => {
-    opened.push(one.on('error', heard))
-    await one.connect()
+    opened.push(one)
+    let why: unknown
+    one.on('error', (err) => void (why = err))
+    await one.connect().catch((err: unknown) => {
+      throw why ?? err
+    })
     return one
   }
+  const usesTls = () => opened.some(({ options }) => (options as { tls?: object }).tls !== undefined)
+  const explained = async <T>(reading: () => Promise<T>): Promise<T> => {
+    try {
+      return await reading()
+    } catch (err) {
+      throw failureOf(server, err, usesTls())
+    }
+  }
   const close = () => opened.forEach((one) => one.disconnect())
-  let masters: () => Redis[]
+  let masters: () => Redis[] = () => []
   let all: Redis | Cluster
   const searches = new WeakMap<Redis, Search>()
   let fullPrefix = prefix
-  try {
-    const first = await open(connectionOf(to))
+  /** What it says to HELLO, with which the processes' connections begin. */
+  let refusedHello: unknown
+  const connect = async () => {
+    const first = await open(connectionOf(to)).catch((err: unknown) => {
+      if (codeOf(err) !== 'REFUSED') throw err
+      refusedHello = err
+      return open(connectionOf(to, RESP2))
+    })
     fullPrefix = keyPrefixOf(first) + prefix
     const cluster = first.isCluster ? (first as Cluster) : await clusterOf(first as Redis)
     if (cluster && cluster !== first) await open(cluster)
     masters = cluster ? () => cluster.nodes('master') : () => [first as Redis]
     all = cluster ?? first
     all.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
-  } catch (err) {
+  }
+  await explained(connect).catch((err: unknown) => {
     close()
-    const cause = why ?? err
-    if (!isLoss(cause) && !isRefusal(cause)) throw said(err)
-    const usesTls = opened.some(({ options }) => (options as { tls?: object }).tls !== undefined)
-    throw failureOf(server, cause, usesTls)
-  }
-  const explained = async <T>(reading: () => Promise<T>): Promise<T> => {
-    try {
-      return await reading()
-    } catch (err) {
-      throw said(err)
-    }
-  }
+    throw err
+  })
 
   async function read(): Promise<Published> {
     const said: Said = new Map()
@@ -121,7 +129,15 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
     const refusals = [...said.values()]
     const windows = withRefusals(found.flat(), refusals).sort(bySpent)
     const overloads = refusals.flatMap(({ overload }) => overload ?? [])
-    return { windows, refused: byReason(refusals), overloads, processes: await livingIn(all, fullPrefix) }
+    const processes = await livingIn(all, fullPrefix)
+    const trouble = processes === 0 ? await troubleOfProcesses() : undefined
+    return { windows, refused: byReason(refusals), overloads, processes, trouble }
+  }
+
+  async function troubleOfProcesses(): Promise<string | undefined> {
+    const memory = await Promise.all(masters().map((node) => node.info('memory').catch(refusedInfo)))
+    const cause = refusedHello ?? (memory.some(isFull) ? new Error('OOM') : undefined)
+    return cause && failureOf(server, cause, usesTls()).message
   }
 
   async function top(names: ReadonlySet<string>): Promise<TopSpenders> {
@@ -183,19 +199,26 @@ function bySpent(a: PublishedWindow, b: PublishedWindow): number {
 }
 
 /** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
-function connectionOf(to: RedisClient | string): Redis | Cluster {
-  if (typeof to === 'string') return new (ioredis().Redis)(to, { ...ONCE, retryStrategy: () => null })
+function connectionOf(to: RedisClient | string, protocol?: typeof RESP2): Redis | Cluster {
+  const once = { ...ONCE, ...protocol }
+  if (typeof to === 'string') return new (ioredis().Redis)(to, { ...once, retryStrategy: () => null })
   const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => Redis | Cluster
-  if (to.isCluster) return duplicate([], { redisOptions: ONCE, lazyConnect: true, clusterRetryStrategy: () => null })
-  return duplicate({ ...ONCE, retryStrategy: () => null, sentinelRetryStrategy: () => null })
+  if (to.isCluster) return duplicate([], { redisOptions: once, lazyConnect: true, clusterRetryStrategy: () => null })
+  return duplicate({ ...once, retryStrategy: () => null, sentinelRetryStrategy: () => null })
 }
 
 /** The Cluster that a server belongs to, not connected yet. */
 async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
   const cluster = await redis.info('cluster').catch(refusedInfo)
   if (!/cluster_enabled:1/.test(cluster)) return undefined
-  const { host = 'localhost', port = 6379, username, password, tls } = redis.options
-  const redisOptions = { ...ONCE, ...(username && { username }), ...(password && { password }), ...(tls && { tls }) }
+  const { host = 'localhost', port = 6379, username, password, tls, protocol } = redis.options
+  const redisOptions = {
+    ...ONCE,
+    ...(protocol === 2 && RESP2),
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(tls && { tls }),
+  }
   return new (ioredis().Cluster)([{ host, port }], {
     redisOptions,
     lazyConnect: true,
@@ -207,6 +230,14 @@ async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
 function refusedInfo(err: Error): string {
   if (err.name === 'ReplyError') return ''
   throw err
+}
+
+/** Whether a server has reached its `maxmemory`, by its INFO: it may refuse writes then. */
+function isFull(info: string): boolean {
+  const [used = 0, most = 0] = ['used_memory', 'maxmemory'].map((name) =>
+    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]),
+  )
+  return most > 0 && used >= most
 }
 
 /** By the server's own clock, in µs since 1970: windows end by it. */

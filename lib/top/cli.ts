@@ -35,7 +35,7 @@ Shows who uses processing time and who is refused, out of what redisStore() keep
   --once    looks once and prints all; so it does without a terminal
   --json    looks once and prints one JSON object
 
-While Redis does not answer, a terminal keeps the last figures and says since when; it goes on by itself.
+While Redis does not answer, a terminal keeps the last figures and says how old they are and why; it goes on by itself.
 
 In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes unless redisStore() keeps names. A subject that used more than the limit is refused until its window ends.
 `
@@ -138,7 +138,10 @@ async function top(
   const published = await redis.lookPatiently(read)
   if (json) return void out.write(`${jsonLine({ at: new Date().toISOString(), ...published })}\n`)
   out.write(table(published, isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
-  if (published.windows.length === 0) out.write(`nothing is open${lookedUnder(prefix)}\n`)
+  if (published.windows.length > 0 || published.trouble !== undefined) return
+  const under = lookedUnder(prefix)
+  const silent = `no process reports${under}: none runs, or its log says TOLLGATE_DEGRADED`
+  out.write(`${published.processes === 0 ? silent : `nothing is open${under}`}\n`)
 }
 
 type Asked = ReturnType<typeof asked>

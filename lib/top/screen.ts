@@ -11,6 +11,13 @@ export interface Size {
   readonly columns: number
 }
 
+/** A look at Redis that failed. */
+export interface FailedLook {
+  readonly cause: Error
+  /** Age of the figures that are still shown, in milliseconds. */
+  readonly ageMs: number
+}
+
 /** For output that is no terminal: nothing is left out or cut. */
 export const UNBOUNDED: Size = { rows: Infinity, columns: Infinity }
 
@@ -47,17 +54,18 @@ export function table(published: Published, size: Size): string {
 /**
  * Fills a terminal: exactly `rows` lines, none wider than `columns`.
  *
- * @param silentMs for how long Redis has not answered: so old are the figures
+ * @param failed why the last look failed, and how old the figures are
  */
-export function screen(published: Published, view: View, size: Size, silentMs?: number): string[] {
-  const silence = silentMs === undefined ? [] : [cut(silenceLine(silentMs), size.columns)]
-  const shown = [...silence, ...lines(published, view, { ...size, rows: size.rows - 1 - silence.length })]
+export function screen(published: Published, view: View, size: Size, failed?: FailedLook): string[] {
+  const failure = failed === undefined ? [] : [cut(failureLine(failed), size.columns)]
+  const shown = [...failure, ...lines(published, view, { ...size, rows: size.rows - 1 - failure.length })]
   const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
   return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
 }
 
-function silenceLine(ms: number): string {
-  return `! Redis: no answer since ${duration(Math.round(ms / 1_000) * 1_000).replace('.0', '')}; the figures are of then`
+function failureLine({ cause, ageMs }: FailedLook): string {
+  const age = duration(Math.round(ageMs / 1_000) * 1_000).replace('.0', '')
+  return `! figures of ${age} ago: ${plain(cause.message)}`
 }
 
 /** The last line: which keys there are, and the one that sorts. */
@@ -71,18 +79,20 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines({ windows, refused, overloads, processes }: Published, view: View, { rows, columns }: Size): string[] {
+function lines(published: Published, view: View, { rows, columns }: Size): string[] {
+  const { windows, refused, overloads, processes, trouble } = published
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
   const living = processes === undefined ? '' : `, ${processes} process${processes === 1 ? ' lives' : 'es live'}`
   const head = `${found.length} open window${found.length === 1 ? '' : 's'}, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold${living}`
   const load = overloads.length === 0 ? [] : [overloadLine(overloads)]
-  const room = rows - 4 - load.length
+  const notes = [refusedLine(refused), ...load, ...(trouble === undefined ? [] : [`! ${plain(trouble)}`])]
+  const room = rows - 3 - notes.length
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))
   const row = rowFor(shown, columns)
   const more = shown.length < found.length ? [`and ${found.length - shown.length} more`] : []
-  return [head, refusedLine(refused), ...load, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+  return [head, ...notes, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
 }
 
 /** Requests refused in the last minute, the commonest reason first. */

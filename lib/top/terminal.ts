@@ -11,7 +11,7 @@ const ERASE_LINE = '\x1b[K'
 
 /**
  * Shows the windows that `read` brings in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C. While
- * Redis does not answer it shows the last figures, and since when.
+ * Redis does not answer it shows the last figures, how old they are, and why.
  *
  * @throws {Error} where Redis does not answer the first time; the terminal is restored first
  */
@@ -19,17 +19,17 @@ export async function watch(read: () => Promise<Published>, everyMs: number): Pr
   const { stdin, stdout } = process
   let view: View = FIRST_VIEW
   let latest: Published | undefined
-  /** When `latest` was read, by `performance.now()`; and whether a look has failed since. */
+  /** When `latest` was read, by `performance.now()`; and why the last look failed. */
   let readAt = 0
-  let isSilent = false
+  let failure: Error | undefined
   let timer: NodeJS.Timeout | undefined
   let quit: () => void = () => undefined
   const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
 
   const draw = () => {
     if (latest === undefined) return
-    const silentMs = isSilent ? performance.now() - readAt : undefined
-    const lines = screen(latest, view, { rows: stdout.rows, columns: stdout.columns }, silentMs)
+    const failed = failure && { cause: failure, ageMs: performance.now() - readAt }
+    const lines = screen(latest, view, { rows: stdout.rows, columns: stdout.columns }, failed)
     stdout.write(HOME + lines.map((line) => ERASE_LINE + line).join('\r\n'))
   }
   const press = (keys: Buffer) => {
@@ -49,13 +49,13 @@ export async function watch(read: () => Promise<Published>, everyMs: number): Pr
     for (;;) {
       const reading = read().catch((err: unknown) => {
         if (latest === undefined) throw err
-        return undefined
+        return err as Error
       })
       reading.catch(() => undefined) // a quit no longer waits for it
       const outcome = await Promise.race([hasQuit, reading])
       if (outcome === 'quit') return
-      isSilent = outcome === undefined
-      if (outcome !== undefined) [latest, readAt] = [outcome, performance.now()]
+      failure = outcome instanceof Error ? outcome : undefined
+      if (!(outcome instanceof Error)) [latest, readAt] = [outcome, performance.now()]
       draw()
       const pause = new Promise((resolve) => (timer = setTimeout(resolve, everyMs)))
       if ((await Promise.race([hasQuit, pause])) === 'quit') return

@@ -184,10 +184,7 @@ describe('a server without INFO, CLIENT, CONFIG and SCAN', () => {
   it('says that it cannot be looked through', async () => {
     const windows = await redisWindows(`redis://127.0.0.1:${redis.port}`, 'tollgate:')
     after(() => windows.close())
-    await assert.rejects(
-      windows.read(),
-      /Redis at 127\.0\.0\.1:\d+ does not answer as it should: .*unknown command.*scan/i,
-    )
+    await assert.rejects(windows.read(), /Redis at 127\.0\.0\.1:\d+ answers .*unknown command.*scan/i)
   })
 })
 

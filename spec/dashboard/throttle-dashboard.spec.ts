@@ -422,15 +422,17 @@ describe('throttleDashboard()', () => {
     await seen(one.at, given)
     assert.equal((await reset(one.at, headers, { id: grace.subject })).status, 404)
     const stoppedAt = performance.now()
+    await redis.command('config', 'set', 'maxmemory', '1') // it can still be read
+    const full = await seen(one.at, ({ store }) => store.down.length === 1)
+    assert.deepEqual([full.source, /\(OOM\)/.test(full.trouble ?? '')], ['process', true])
     await redis.stop()
-    const alone = await seen(one.at, ({ store, trouble }) => store.down.length === 1 && trouble !== undefined)
+    const alone = await seen(one.at, ({ trouble }) => /^Redis at 127\.0\.0\.1:\d+ refuses the conn/.test(trouble ?? ''))
     assert.equal(alone.source, 'process')
     assert.equal(alone.store.processes, 2)
     const [{ server, sinceMs } = {}] = alone.store.down
     assert.equal(server, 'Redis')
     assertIs(Number(sinceMs), above(0), `${sinceMs}`)
     assertIs(Number(sinceMs), below(performance.now() - stoppedAt + 5_000), `${sinceMs}`)
-    assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
     const refused = await reset(one.at, headers, { name: 'ada' })
     const message = 'The store does not answer, so nothing was reset.'
     assert.deepEqual([refused.status, await refused.json()], [503, { message }])
@@ -501,7 +503,7 @@ describe('throttleDashboard()', () => {
     const port = await freePort()
     const { at } = await start(t, { redis: `redis://ada:hush@127.0.0.1:${port}` })
     const { trouble } = await seen(at)
-    assert.match(trouble ?? '', new RegExp(`^Redis at 127.0.0.1:${port} does not answer`))
+    assert.match(trouble ?? '', new RegExp(`^Redis at 127.0.0.1:${port} refuses the connection`))
     assert.equal(trouble?.includes('hush'), false)
   })
 

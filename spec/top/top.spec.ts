@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, before, describe, it } from 'node:test'
@@ -382,18 +382,36 @@ describe('express-tollgate top', () => {
     assert.match(stdout, /^3000 open windows, /)
   })
 
-  it('says that nothing is open, and how a prefix is given', async () => {
+  it('says that no process reports, and how a prefix is given', async () => {
     const { code, stdout, stderr } = await top('top', '--redis', url, '--prefix', 'empty:')
     assert.deepEqual([code, stderr], [0, ''])
     assert.match(
       stdout,
-      /^0 open windows, .*\n[^]*\nnothing is open under the prefix empty: .*--prefix app:empty:\)\n$/,
+      /^0 open windows, .*\n[^]*\nno process reports under the prefix empty: .*--prefix app:empty:\): .*TOLLGATE_DEGRADED\n$/,
     )
     const json = JSON.parse((await top('top', '--redis', url, '--prefix', 'empty:', '--json')).stdout) as Published
     assert.deepEqual([json.windows, json.refused, json.overloads, json.processes], [[], {}, [], 0])
   })
 
-  it('keeps the last figures while Redis does not answer, says since when, and goes on by itself', async (t) => {
+  it('says why processes cannot report: Redis has no memory left, or a proxy does not know HELLO', async (t) => {
+    const redis = await redisOfTest(t)
+    const proxy = createServer((client) => {
+      const server = connect(redis.port, '127.0.0.1', () => client.on('data', (d) => server.write(String(d).replace(/hello/i, 'xello'))))
+      server.pipe(client).on('close', () => server.destroy())
+    }) // prettier-ignore
+    t.after(() => proxy.close())
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    const refused = await top('top', '--redis', `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+    assert.match(
+      refused.stdout,
+      /^0 open .*\n.*\n! Redis at \S+ answers "ERR unknown command 'xello'": .*protocol: 2\n/,
+    )
+    await redis.command('config', 'set', 'maxmemory', '1')
+    const { stdout } = await top('top', '--redis', redis.url)
+    assert.match(stdout, /^0 open .*\n.*\n! Redis at \S+ has no memory left \(OOM\): .*\n\nSUBJECT .*\n$/)
+  })
+
+  it('keeps the last figures while Redis does not answer, says how old they are and why, and goes on by itself', async (t) => {
     const own = await redisOfTest(t)
     const to = own.url
     await spend(to, 'outage:', 'default', { ada: 2_000 })
@@ -402,7 +420,7 @@ describe('express-tollgate top', () => {
     await until(first, /^1 open window, /)
     own.signal('SIGSTOP')
     try {
-      await until(first, /^! Redis: no answer since \d+ s; the figures are of then/)
+      await until(first, /^! figures of \d+ s ago: Redis at \S+ does not answer \(ETIMEDOUT\): check/)
       assert.match(terminal.pictures().at(-2)?.[1] ?? '', /^1 open window, 0 over the limit, 2\.\d s spent/)
     } finally {
       own.signal('SIGCONT')
