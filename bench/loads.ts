@@ -15,7 +15,7 @@ export const REFUSED_WINDOW_MS = 2_073_600_000
 
 /** More tokens than the cache has room for. */
 export const COLD_TOKENS = 1_000
-export const COLD_CACHE = 100
+export const COLD_CACHE_BYTES = 320_000
 
 export const CLIENT = 'bench-app'
 export const SECRET = 'a-secret-of-the-bench-with-256-bits-of-it-00'

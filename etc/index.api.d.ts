@@ -66,9 +66,7 @@ interface RevocationSource {
 }
 interface BearerOptions extends IssuerOptions, DenyOptions {
     readonly issuers?: readonly IssuerOptions[] | ((iss: string) => IssuerOptions | undefined | Promise<IssuerOptions | undefined>) | undefined;
-    readonly cache?: {
-        readonly maxTokens: number;
-    } | false | undefined;
+    readonly cacheBytes?: number | undefined;
     readonly scope?: string | readonly string[] | {
         readonly any: readonly string[];
     } | undefined;

@@ -87,7 +87,9 @@ describe('options that are undefined', () => {
   for (const [name, options] of Object.entries(given)) {
     it(`count as left out in ${name}()`, () => {
       const unfilled = Object.fromEntries(Object.entries({ secret: unset, session: undefined, ...options }))
-      const [key] = main.requireBearer({ ...unfilled, tokenFrom: undefined, realm: unset, cache: undefined }).keys()
+      const [key] = main
+        .requireBearer({ ...unfilled, tokenFrom: undefined, realm: unset, cacheBytes: undefined })
+        .keys()
       assert.equal(key?.issuer, [options.issuer].flat()[0])
     })
   }

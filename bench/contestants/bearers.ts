@@ -4,7 +4,7 @@ import { expressjwt } from 'express-jwt'
 import { allowUnauthenticated, redisStore, requireBearer, throttle } from 'express-tollgate'
 import { createVerifier } from 'fast-jwt'
 import { expressJwtSecret } from 'jwks-rsa'
-import { COLD_CACHE, LIMIT_MS, WINDOW_MS } from '../loads'
+import { COLD_CACHE_BYTES, LIMIT_MS, WINDOW_MS } from '../loads'
 import { type Contestant, type Setup, appWith } from './setup'
 
 /** Not imported: its types say of all requests what its own middleware alone makes true. */
@@ -12,21 +12,21 @@ const { auth } = createRequire(__filename)('express-oauth2-jwt-bearer') as {
   auth: (options: Record<'issuer' | 'audience' | 'jwksUri' | 'tokenSigningAlg', string>) => RequestHandler
 }
 
-export const tollgateBearer: Contestant = (setup) => appWith(bearer(setup, 5_000))
+export const tollgateBearer: Contestant = (setup) => appWith(bearer(setup))
 
 /** Its cache has forgotten each token before it comes again. */
-export const tollgateBearerCold: Contestant = (setup) => appWith(bearer(setup, COLD_CACHE))
+export const tollgateBearerCold: Contestant = (setup) => appWith(bearer(setup, COLD_CACHE_BYTES))
 
 /** All three middlewares, the throttle on Redis. */
 export const tollgateTogether: Contestant = (setup) =>
   appWith(
     allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'] }),
-    bearer(setup, 5_000),
+    bearer(setup),
     throttle({ limitMs: LIMIT_MS, windowMs: WINDOW_MS, store: redisStore(setup.redisUrl) }),
   )
 
-function bearer({ issuer, audience, publicPem }: Setup, maxTokens: number) {
-  return requireBearer({ issuer, audience, key: publicPem, algorithms: ['RS256'], cache: { maxTokens } })
+function bearer({ issuer, audience, publicPem }: Setup, cacheBytes?: number) {
+  return requireBearer({ issuer, audience, key: publicPem, algorithms: ['RS256'], cacheBytes })
 }
 
 export const expressOauth2JwtBearer: Contestant = ({ issuer, audience, jwksUri }) =>

@@ -19,16 +19,10 @@ export interface BearerOptions extends IssuerOptions, DenyOptions {
     | ((iss: string) => IssuerOptions | undefined | Promise<IssuerOptions | undefined>)
     | undefined
   /**
-   * Cache of verified tokens: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Expiry, key, revocation,
-   * `session` and `checkClaims` are checked for every request.
+   * Memory for verified tokens, in bytes: whole, 0 to 4,000,000,000. The least recently used go first. Expiry, key,
+   * revocation, `session` and `checkClaims` are checked for every request. Default 32,000,000.
    */
-  readonly cache?:
-    | {
-        /** Tokens kept, at most: whole, 1 to 1,000,000. */
-        readonly maxTokens: number
-      }
-    | false
-    | undefined
+  readonly cacheBytes?: number | undefined
   /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
   readonly scope?:
     | string

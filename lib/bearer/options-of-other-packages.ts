@@ -31,6 +31,8 @@ export const OPTION_HINTS: Hints = {
   strict: "write typ: 'at+jwt', and requiredClaims: ['client_id', 'jti']",
   validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
   mcd: "write issuers: [{ issuer, audience }, { issuer, audience }], or for a function issuer: 'https://{domain}/' with tenants",
+  cache:
+    'write cacheBytes: 32_000_000 for verified tokens; keys are kept as long as the Cache-Control of the issuer says',
   ...same(KEYS, 'cacheMaxAge', 'cooldownDuration', 'timeoutDuration', 'cacheMaxEntries', 'jwksRequestsPerMinute'),
   ...same(REQUIRED, 'authRequired', 'credentialsRequired'),
   ...same(TOKEN, 'getToken', 'jwtFromRequest'),

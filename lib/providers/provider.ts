@@ -147,7 +147,7 @@ const WHERE: Readonly<Record<string, string>> = {
 /** Names by which people call the address of an issuer. */
 const ADDRESSES = ['issuer', 'issuerBaseURL', 'issuerUrl', 'baseUrl', 'url', 'host']
 /** Options that `requireBearer()` has beside those of an issuer. */
-const OF_REQUESTS = ['scope', 'acr', 'optional', 'tokenFrom', 'dpop', 'revocation', 'cache', 'onDenied', 'dialect']
+const OF_REQUESTS = ['scope', 'acr', 'optional', 'tokenFrom', 'dpop', 'revocation', 'cacheBytes', 'onDenied', 'dialect']
 
 /**
  * The options of a preset. A misspelt `organization` would be a check that is never made.

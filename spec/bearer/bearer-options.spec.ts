@@ -49,7 +49,7 @@ describe('requireBearer() throws at startup', () => {
       { ...dev, revocation: { state: () => undefined } },
       { ...dev, resourceMetadata: 'https://api.test/.well-known/oauth-protected-resource' },
       { ...dev, clockToleranceSec: 300, maxTokenAgeSec: 31_536_000, lastGoodSec: 0, tokenFrom: ['form', 'query'] },
-      { ...dev, realm: 'tree', errorFormat: { json: 'application/json' }, cache: { maxTokens: 1 }, optional: true },
+      { ...dev, realm: 'tree', errorFormat: { json: 'application/json' }, cacheBytes: 5_000, optional: true },
     ]
     for (const options of right) assert.doesNotThrow(() => requireBearer(options))
   })

@@ -26,7 +26,7 @@ export const ENTRY_TABLE = {
 export const VERIFIER_TABLE = {
   ...ENTRY_TABLE,
   issuers: checkedLater<readonly IssuerOptions[] | FindIssuer>(),
-  cache: checkedLater<{ readonly maxTokens: number } | false>(),
+  cacheBytes: wholeNumber(0, 4_000_000_000, 32_000_000),
 }
 
 type VerifierValues = OptionValues<typeof VERIFIER_TABLE>
@@ -37,7 +37,6 @@ const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'ch
 /** Options that say nothing where the issuer is asked about each token. */
 const FOR_KEYS = [...Object.keys(KEY_TABLE), 'typ', 'tenants']
 const ONCE = 'give all of its keys in one entry; secret and jwksUri may stand together'
-const CACHE_TABLE = { maxTokens: wholeNumber(1, 1_000_000, 5_000) }
 
 interface Verifying {
   readonly verifier: TokenVerifier
@@ -54,8 +53,7 @@ interface Verifying {
  * @throws {TypeError|RangeError} naming the option
  */
 export function verifying(values: VerifierValues, given: object, defaults: IssuerDefaults, clock: Clock): Verifying {
-  const { cache = {} } = values
-  const tokens = new KnownTokens(cache === false ? 0 : readOptions('cache', cache, CACHE_TABLE).maxTokens)
+  const tokens = new KnownTokens(values.cacheBytes)
   const isOne = values.issuers === undefined || values.introspection !== undefined || values.verify !== undefined
   const { issuers, opaque } = (isOne ? oneIssuer : severalIssuers)(values, given, defaults, clock)
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
@@ -76,7 +74,7 @@ interface Trusted {
 
 function oneIssuer(values: VerifierValues, given: object, defaults: IssuerDefaults, clock: Clock): Trusted {
   const issuers = new TrustedIssuers()
-  const opaque = opaqueIssuer(values, given, ['issuers', 'cache'], defaults, clock)
+  const opaque = opaqueIssuer(values, given, ['issuers', 'cacheBytes'], defaults, clock)
   if (!opaque) issuers.add(trustedIssuer(values, defaults, clock))
   return { issuers, opaque }
 }
