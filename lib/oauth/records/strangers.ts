@@ -39,15 +39,18 @@ export async function limitStrangers(records: Records, req: Request, limits: Str
   const { perAddress = 600, inAll = 10 * perAddress, windowMs = 60_000, refusal } = limits
   const name = limits.app === undefined ? limits.name : `${limits.name}.${hashOf(limits.app)}`
   const network = clientNetwork(req)
+  const address = hashOf(network)
   const perBlock = Math.max(perAddress, Math.ceil(inAll * BLOCK_SHARE))
+  const add = (id: string, by: number) => records.count('attempts', `${name}.${id}`, by, windowMs, ofStranger())
   /** Requests so far, this one included. Who is over a limit does not count towards the next one. */
   const count = async (id: string, most: number) => {
-    const { total, endsInMs } = await records.count('attempts', `${name}.${id}`, 1, windowMs, ofStranger())
+    const { total, endsInMs } = await add(id, 1)
     if (total <= most) return total
+    if (id !== address) await add(address, -1) // so that a block has no more counters than it has requests that pass
     const headers = { 'Retry-After': String(Math.max(1, Math.ceil(endsInMs / 1_000))) }
     throw new OAuthError('temporarily_unavailable', refusal, 429, headers)
   }
-  await count(hashOf(network), perAddress)
+  await count(address, perAddress)
   const ofBlock = await count(`block.${hashOf(blockOf(network))}`, perBlock)
   await count('all', ofBlock - 1 < inAll * FREE_SHARE ? Infinity : inAll)
 }

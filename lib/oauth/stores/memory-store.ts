@@ -123,8 +123,13 @@ export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): Closabl
       put(key, String(by), windowMs, owner)
       return { total: by, endsInMs: windowMs }
     }
-    entry.value = String(Number(entry.value) + by)
-    return { total: Number(entry.value), endsInMs: entry.endsAt - clock.now() }
+    const total = Number(entry.value) + by
+    if (total <= 0) {
+      drop(entry)
+      return { total: 0, endsInMs: 0 }
+    }
+    entry.value = String(total)
+    return { total, endsInMs: entry.endsAt - clock.now() }
   }
 }
 

@@ -106,10 +106,12 @@ export function storeContract(under: () => StoreUnderTest): void {
     assertIs(endsInMs, atMost(59_945))
   })
 
-  it('lowers a counter, but none that is not there', async () => {
+  it('lowers a counter, but none that is not there, and forgets one that comes to 0', async () => {
     const key = fresh()
     await store().count(key, 2, 60_000)
     assert.equal((await store().count(key, -1, 60_000)).total, 1)
+    assert.deepEqual(await store().count(key, -2, 60_000), { total: 0, endsInMs: 0 })
+    assert.equal((await store().count(key, 1, 60_000)).total, 1)
     assert.deepEqual(await store().count(fresh(), -1, 60_000), { total: 0, endsInMs: 0 })
   })
 
