@@ -1,6 +1,8 @@
 import type { Request, Response } from 'express'
 import type { Clock } from '../http/clock'
 import { hasLeft } from '../http/measure/client-gone'
+import { Holdings } from '../http/owners'
+import { clientBlock } from '../http/request/client-network'
 import { warnOnce } from '../http/warn-once'
 import { type Overview, snapshot } from './snapshot'
 import { type View, viewOf } from './view'
@@ -11,12 +13,20 @@ const EVERY_MS = 2_000
 const STREAM_MS = 300_000
 const MOST_VIEWERS = 50
 
+interface Viewer {
+  readonly res: Response & { flush?: () => void }
+  readonly view: View
+  readonly block: string
+}
+
 /** Those who watch, by server-sent events, each with a view of their own. While nobody does, nothing is read or runs. */
 export class Viewers {
   readonly #clock: Clock
   readonly #hashOf: (subject: string) => string
   readonly #look: (finds: readonly string[]) => Promise<Overview>
-  readonly #viewers = new Map<Response, View>()
+  readonly #viewers = new Set<Viewer>()
+  /** The same, by the block of addresses that they came from. */
+  readonly #byBlock = new Holdings<Viewer>()
   #isLooking = false
   #latest: Overview | undefined
 
@@ -39,18 +49,34 @@ export class Viewers {
   /** Keeps the response open and writes to it what there is to see. */
   add(req: Request, res: Response): void {
     if (hasLeft(res)) return // while the guard decided: there is no 'close' any more to give the place back
-    if (this.#viewers.size >= MOST_VIEWERS) return void res.status(503).set('Retry-After', '30').end()
-    const view = viewOf(req.originalUrl, this.#hashOf)
-    this.#viewers.set(res, view)
+    const viewer = { res, view: viewOf(req.originalUrl, this.#hashOf), block: clientBlock(req) }
+    if (!this.#hasRoomFor(viewer)) return void res.status(503).set('Retry-After', '30').end()
+    this.#viewers.add(viewer)
+    this.#byBlock.add(viewer.block, viewer)
     const cancel = this.#clock.after(STREAM_MS, () => res.end())
     res.once('close', () => {
       cancel()
-      this.#viewers.delete(res)
+      this.#remove(viewer)
     })
     res.status(200).set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
     res.flushHeaders()
-    if (this.#latest !== undefined) send(res, this.#latest, view)
+    if (this.#latest !== undefined) send(viewer, this.#latest)
     if (!this.#isLooking) void this.#repeat()
+  }
+
+  /** Where all places are taken, the oldest viewer of the block with most makes way for one of a block with two fewer. */
+  #hasRoomFor({ block }: Viewer): boolean {
+    if (this.#viewers.size < MOST_VIEWERS) return true
+    const oldest = this.#byBlock.oldestOfHeaviest() as Viewer
+    if (this.#byBlock.of(oldest.block) < this.#byBlock.of(block) + 2) return false
+    this.#remove(oldest)
+    oldest.res.end()
+    return true
+  }
+
+  #remove(viewer: Viewer): void {
+    this.#viewers.delete(viewer)
+    this.#byBlock.remove(viewer.block, viewer)
   }
 
   /** Something happened that they want to see at once. */
@@ -59,7 +85,7 @@ export class Viewers {
   }
 
   close(): void {
-    for (const res of this.#viewers.keys()) res.end()
+    for (const { res } of this.#viewers) res.end()
   }
 
   /**
@@ -85,17 +111,17 @@ export class Viewers {
   }
 
   #finds(): string[] {
-    return [...this.#viewers.values()].map(({ find }) => find).filter((find) => find !== '')
+    return [...this.#viewers].map(({ view }) => view.find).filter((find) => find !== '')
   }
 
   #sendAll(overview: Overview): void {
     this.#latest = overview
-    for (const [res, view] of this.#viewers) send(res, overview, view)
+    for (const viewer of this.#viewers) send(viewer, overview)
   }
 }
 
 /** A viewer who reads slowly misses some. */
-function send(res: Response & { flush?: () => void }, overview: Overview, view: View): void {
+function send({ res, view }: Viewer, overview: Overview): void {
   if (res.writableNeedDrain || res.writableEnded) return
   res.write(`data: ${JSON.stringify(snapshot(overview, view))}\n\n`)
   res.flush?.() // of compression(), which would wait for more
