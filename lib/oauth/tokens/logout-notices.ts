@@ -19,8 +19,8 @@ const TRIES_AFTER_MS = [0, 5_000, 30_000]
 const TIMEOUT_MS = 5_000
 /** `close()` gives up what is not sent then. */
 const CLOSE_MS = 10_000
-/** Notices to one app: how many are sent at the same time, and how many wait. */
-const [MOST_RUNNING, MOST_WAITING] = [4, 100_000]
+/** Notices to one app that are sent at the same time. */
+const MOST_RUNNING = 4
 
 /** A notice to one app. `sid` is missing where all of the user's sessions ended. */
 interface Notice {
@@ -55,6 +55,7 @@ export class LogoutNotices {
     private readonly grants: Grants,
     private readonly keyring: Keyring,
     private readonly clock: Clock,
+    private readonly mostWaiting = 100_000,
   ) {}
 
   /** Tells the apps that have a grant of the session; without `sid`, of any session of the user. Returns at once. */
@@ -90,7 +91,7 @@ export class LogoutNotices {
   private enqueue(notice: Notice): void {
     const line = this.#lines.get(notice.clientId) ?? { running: 0, waiting: [], lost: 0, why: undefined }
     this.#lines.set(notice.clientId, line)
-    if (line.waiting.length >= MOST_WAITING) this.lose(line, new FetchProblem('too many wait'))
+    if (line.waiting.length >= this.mostWaiting) this.lose(line, new FetchProblem('too many wait'))
     else line.waiting.push(notice)
     if (line.running < MOST_RUNNING) this.track(this.work(notice.clientId, line))
   }
