@@ -16,10 +16,11 @@ export interface Auth0Options {
 
 /**
  * Access tokens of Auth0, of the default profile and of that of RFC 9068. A machine's `sub` is its client with
- * `@clients` behind it, in both. Rights of role-based access control are in `permissions`; where a token has none,
+ * `@clients` behind it, in both; an agent's `sub_profile` is `ai_agent`. Rights of role-based access control are in `permissions`; where a token has none,
  * in `scope`.
  *
  * @see https://auth0.com/docs/secure/tokens/access-tokens/access-token-profiles
+ * @see https://auth0.com/docs/ai-agents-mcp/agent-as-principal/agent-identity-in-tokens
  */
 export function auth0(options: Auth0Options): IssuerOptions {
   const { domain, audience, organization, more } = presetOptions('auth0', options, [
@@ -35,9 +36,10 @@ export function auth0(options: Auth0Options): IssuerOptions {
       audience,
       scopeFrom: ['scope'],
       ...(organization !== undefined && { requiredClaims: { org_id: organization } }),
-      session({ sub, client_id, azp, permissions }) {
+      session({ sub, sub_profile, client_id, azp, permissions }) {
         const app = client_id ?? azp
-        const who = typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)
+        const isMachine = sub_profile === 'ai_agent' || (typeof app === 'string' && sub === `${app}@clients`)
+        const who = isMachine ? client(app) : user(sub, app)
         if (who === undefined || permissions === undefined || more?.scopeFrom) return who
         return { ...who, scope: scopeOf({ permissions }, ['permissions']) } // then `scope` is what the app asked for
       },
