@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { failsWithout, fileOf, mutated, without } from './simulation/mutated'
+import { mutated } from './simulation/mutated'
 import { MUTANTS, type Mutant } from './simulation/mutants'
 import { FROM, SEEDS, runSeed } from './simulation/seeds'
 
@@ -11,9 +10,7 @@ const MOST = Math.max(SEEDS, 300)
 const FOUND = IS_LONG ? 5 : 1
 
 describe('the simulator finds out what the core lacks', () => {
-  for (const mutant of MUTANTS) {
-    if (mutant.spec === undefined) it(mutant.lacks, async (t) => t.diagnostic(await find(mutant)))
-  }
+  for (const mutant of MUTANTS) it(mutant.lacks, async (t) => t.diagnostic(await find(mutant)))
 
   /** Usually it looks from the seed on that found the mutant once. @returns the laws that found it */
   async function find(mutant: Mutant): Promise<string> {
@@ -31,19 +28,4 @@ describe('the simulator finds out what the core lacks', () => {
     }
     return assert.fail(`not found in ${FOUND} of ${MOST} seeds of ${mutant.modes.join(', ')}`)
   }
-})
-
-describe('a spec fails without what no law misses', () => {
-  const proved = MUTANTS.flatMap((mutant) => (mutant.spec === undefined ? [] : { mutant, spec: mutant.spec }))
-
-  it('names texts and specs that are there', () => {
-    for (const { mutant, spec } of proved) {
-      assert.ok(without(mutant), mutant.lacks)
-      assert.ok(existsSync(fileOf(spec)), spec)
-    }
-  })
-
-  if (!IS_LONG) return
-  for (const { mutant, spec } of proved)
-    it(`${mutant.lacks}: ${spec}`, async () => assert.ok(await failsWithout(mutant, spec)))
 })
