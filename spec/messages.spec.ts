@@ -23,7 +23,7 @@ import { readData } from './support/data'
  * What people get wrong in their first hour, and that they are told: by an error with a code, which names the thing that
  * is wrong and what to write instead. The mistakes are in JavaScript: TypeScript finds most of them before.
  */
-const { allowUnauthenticated, processingTime, redisStore, requireStepUp, requireBearer } = untyped(tollgate)
+const { allowUnauthenticated, processingTime, requireStepUp, requireBearer } = untyped(tollgate)
 const { requireScope, serviceUnavailable, throttle, throttleTest } = untyped(tollgate)
 
 const dev = devIssuer()
@@ -149,10 +149,6 @@ describe('a mistake is told at startup:', () => {
       )
     })
   }
-
-  it('one window, two limits', () => {
-    assert.throws(twoLimits, (err: Error) => missing(err, ["'default'", '1000 ms', '2000 ms']).length === 0)
-  })
 })
 
 describe('a mistake is told at the first request:', () => {
@@ -232,16 +228,6 @@ describe('a mistake is told by one warning:', () => {
 /** A module as JavaScript sees it: TypeScript would not let these mistakes through. */
 function untyped<T extends object>(module: T): { [name in keyof T]: (...args: unknown[]) => unknown } {
   return module as { [name in keyof T]: (...args: unknown[]) => unknown }
-}
-
-function twoLimits() {
-  const store = redisStore('redis://127.0.0.1:1')
-  const first = throttle({ store, limitMs: 1_000 }) as tollgate.Throttle
-  try {
-    throttle({ store, limitMs: 2_000 })
-  } finally {
-    void first.close()
-  }
 }
 
 async function asking(mount: (app: Express) => unknown) {

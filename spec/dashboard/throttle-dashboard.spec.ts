@@ -573,18 +573,3 @@ describe('throttleDashboard()', () => {
     await until(() => ended, 2)
   })
 })
-
-describe('Series', () => {
-  it('forgets what is older than five minutes, and sums the last one', () => {
-    const series = new Series()
-    series.add(1_000, 7)
-    series.add(62_000, 1)
-    series.add(64_999, 2)
-    assert.equal(series.points(64_999).at(-1), 3)
-    assert.equal(series.points(64_999).at(-13), 7)
-    assert.equal(series.aMinute(64_999), 3)
-    assert.equal(series.aMinute(124_999), 0)
-    assert.equal(series.points(305_000).includes(7), false)
-    assert.deepEqual(series.points(1e9), Array(60).fill(0))
-  })
-})

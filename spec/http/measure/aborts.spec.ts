@@ -71,13 +71,6 @@ const hasFile = (res: Response) => Object.hasOwn(res.getHeaders(), 'last-modifie
 const called = (start: (done: (err?: unknown) => void) => void) => new Promise<unknown>((resolve) => start(resolve))
 
 const WAYS: Record<string, Way> = {
-  'res.sendFile()': {
-    workedMs: 540,
-    handle: afterWork(async ({ res }) => {
-      await called((done) => res.sendFile(join(folder, 'photo'), done))
-      await until(() => hasFile(res)) // which Express opens all the same
-    }),
-  },
   'res.sendFile() without a callback, which nobody ever ends': {
     workedMs: 540,
     handle: afterWork(async ({ res }) => {
@@ -156,11 +149,6 @@ const WAYS: Record<string, Way> = {
     chargedMs: UNSEEN_MS,
     handle: midStep((source, { res }) => pipeline(source, res, () => undefined)),
   },
-  'a pipeline from a stream of a generator in the midst of a step': {
-    workedMs: 540,
-    chargedMs: UNSEEN_MS,
-    handle: midStep((source, { res }) => pipeline(Readable.from(source), res, () => undefined)),
-  },
   'a pipeline that compresses what a generator makes': {
     workedMs: 540,
     chargedMs: UNSEEN_MS,
@@ -180,16 +168,6 @@ const WAYS: Record<string, Way> = {
     workedMs: 540,
     chargedMs: UNSEEN_MS,
     handle: afterWork(({ req }) => assert.equal(budgetOf(req).signal.aborted, true)),
-  },
-  'early return, by res.closed': {
-    workedMs: 540,
-    chargedMs: UNSEEN_MS,
-    handle: afterWork(({ res }) => assert.equal(res.closed, true)),
-  },
-  'early return, by req.destroyed': {
-    workedMs: 540,
-    chargedMs: UNSEEN_MS,
-    handle: afterWork(({ req }) => assert.equal(req.destroyed, true)),
   },
   'nothing more, which nobody can see': {
     workedMs: 40,
@@ -298,12 +276,6 @@ const WAYS: Record<string, Way> = {
     workedMs: 540,
     chargedMs: UNSEEN_MS,
     handle: workingBeside(({ req, res }) => req.on('error', () => undefined).pipe(res)),
-  },
-  'an upload in a pipeline to its own response, and work beside it': {
-    request: halfUpload,
-    workedMs: 540,
-    chargedMs: UNSEEN_MS,
-    handle: workingBeside(({ req, res }) => pipeline(req, res, () => undefined)),
   },
   'an upload that a later pipe sends to its own response': {
     request: halfUpload,

@@ -218,6 +218,12 @@ describe('TOLLGATE_TRUST_PROXY', () => {
     ['the proxy sends both fields', app().set('trust proxy', 1), { ...FOR, ...FORWARDED }],
     ['the proxy sends X-Forwarded-For', app().set('trust proxy', 'loopback'), FOR],
     ['nothing was forwarded', app(), {}],
+    ['a proxy asks for clients of an intranet', behind(1), { 'x-forwarded-for': '10.1.2.3' }],
+    ['there are as many proxies as are told', behind(2), { 'x-forwarded-for': '203.0.113.7, 10.0.0.2' }],
+    ['X-Real-IP has a private address', app(), { 'x-real-ip': '10.1.2.3' }],
+    ['X-Real-IP stands beside an X-Forwarded-For that is read', behind(1), { ...FOR, 'x-real-ip': '203.0.113.9' }],
+    ['the app has chosen false, and X-Real-IP comes', app().set('trust proxy', false), { 'x-real-ip': '203.0.113.7' }],
+    ['X-Real-IP has no address', app(), { 'x-real-ip': 'unknown' }],
     ['a content network tells who pays', behind(2), edge('cf-connecting-ip', '2001:db8::9', '2001:db8::7, 172.70.1.1')],
     ['it tells the same with a port', behind(2), edge('cloudfront-viewer-address', '203.0.113.9:46532')],
     [
@@ -276,6 +282,12 @@ describe('TOLLGATE_TRUST_PROXY', () => {
     [app(), FOR, /with X-Forwarded-For while trust proxy is not set.*app\.set\('trust proxy', 1\)/],
     [app(), FORWARDED, /with Forwarded and without X-Forwarded-For.*let the proxy write X-Forwarded-For/],
     [app().set('trust proxy', true), FOR, /a client may choose its address/],
+    [behind(1), { 'x-forwarded-for': '203.0.113.7, 10.0.0.3, 10.0.0.2' }, /private network pays.* 3\) if there are 3/],
+    [
+      app(),
+      { 'cf-connecting-ip': '2001:db8::7' },
+      /cf-connecting-ip has a public one.*let the proxy write X-Forwarded/,
+    ],
     [
       behind(1),
       edge('cf-connecting-ip', '203.0.113.9'),
