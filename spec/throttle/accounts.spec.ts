@@ -591,6 +591,12 @@ describe('Accounts whose store does not answer', () => {
     assert.equal(Array.from({ length: 40 }, () => ask(0)).filter(hasBegun).length, 32 / 4)
   })
 
+  it('refuses at once where its share is used up, though nothing runs', async () => {
+    const { ask, now } = await cutOff()
+    ask(LIMIT_US / 4).start(now()).finish(now() + LIMIT_US / 4) // prettier-ignore
+    assert.equal(ask(1_000, LIMIT_US, 5_000_000).end, 'outage')
+  })
+
   for (const [when, part, atOnce, later] of [
     ['at once where all processes together have that left', 0.5, [true, false], [false, false]],
     ['else once the outage lasts for a second', 0.7, [false, false], [true, false]],

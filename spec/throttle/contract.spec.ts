@@ -5,6 +5,7 @@ import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { type ThrottleOptions, type ThrottleStore, redisStore, throttle, throttleTest } from '../../lib'
 import { insideOf } from '../../lib/throttle/store/store'
+import { subjectKey } from '../../lib/throttle/subject'
 import { changedReports } from '../support/asking-store'
 import { type Answer, serve } from '../support/serve'
 import { type RedisCluster, startCluster } from '../redis/cluster'
@@ -34,7 +35,7 @@ const [HOUR, DAY] = [3_600_000, 86_400_000]
 const SUBJECTS = [
   ...['ada', 'Ada', '=', ':', 'a:b', 'a', '{a}', '}{', '{}', 'a\nb', 'a\r\nSET x y', '*1\r\n$4\r\nPING', '\0'],
   ...['é', 'e\u0301', '\ud800', '\ud801', '☕'.repeat(500), 'x'.repeat(10_240), 'x'.repeat(10_241)],
-  ...['__proto__', 'constructor'],
+  ...['__proto__', 'constructor', subjectKey('x'.repeat(10_240))],
 ]
 let prefixes = 0
 const freshPrefix = () => `contract-${prefixes++}:`
@@ -207,6 +208,21 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       await until(async () => (await apis[0]?.charge(0))?.status, 200)
     })
 
+    it("never runs more than four of a subject's 40 requests at once over all processes, and refuses none", async (t) => {
+      const apis = await processes(t, 4, { concurrency: 4, limitMs: 10 * DAY, wait: { maxMs: 60_000 } })
+      const asked = Array.from({ length: 40 }, (_, i) => (apis[i % 4] as Api).get('/wait').then(({ status }) => status))
+      let [isOver, most] = [false, 0]
+      const statuses = Promise.all(asked).finally(() => (isOver = true))
+      await until(() => {
+        const busy = apis.filter(({ running }) => running.length > 0)
+        most = Math.max(most, busy.reduce((sum, { running }) => sum + running.length, 0)) // prettier-ignore
+        busy[0]?.running.shift()?.()
+        return isOver
+      })
+      assert.deepEqual(await statuses, Array<number>(40).fill(200))
+      assertIs(most, between(2, 4))
+    })
+
     it('forgets a window at its end in all processes, by Retry-After', async (t) => {
       const [one, other] = await two(t, { windowMs: 1_200 })
       let refused: Answer
@@ -243,10 +259,11 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
 }
 
 contract('the memory of the process')
-contract('Redis', (prefix) => redisStore(client, { prefix }))
-contract('Redis that keeps names', (prefix) => redisStore(client, { prefix, keepSubjects: true }))
-contract('Redis behind Sentinel', (prefix) => redisStore(bySentinel, { prefix }))
-contract('a Cluster', (prefix) => redisStore(byCluster, { prefix }))
+const ANSWERS = { deadlineMs: 500 } // a busy machine is no outage
+contract('Redis', (prefix) => redisStore(client, { ...ANSWERS, prefix }))
+contract('Redis that keeps names', (prefix) => redisStore(client, { ...ANSWERS, prefix, keepSubjects: true }))
+contract('Redis behind Sentinel', (prefix) => redisStore(bySentinel, { ...ANSWERS, prefix }))
+contract('a Cluster', (prefix) => redisStore(byCluster, { ...ANSWERS, prefix }))
 
 describe('redisStore()', () => {
   it('leaves only keys that expire, and nothing in them of the subject', async () => {

@@ -31,15 +31,10 @@ export class SpecPrice extends RoutePrice {
 /** A request's time that a spec turns. */
 export class SpecTime extends Stopwatch {
   isGone = false
-  readonly #leftOut = { leftOutUs: 0 }
 
   constructor(now: number) {
     super(now)
-    this.restart(now, this.#leftOut)
-  }
-
-  leaveOut(us: number): void {
-    this.#leftOut.leftOutUs += us
+    this.restart(now)
   }
 
   override get isOver(): boolean {

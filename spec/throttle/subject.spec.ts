@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
 import express, { type RequestHandler } from 'express'
 import { allowUnauthenticated, budgetOf, requireBearer, requireScope, throttle, throttleTest } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
-import { subjectId } from '../../lib/throttle/budget/subjects'
-import { subjectKey } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
-import { assertIs, below } from '../support/until'
 
 const clock = manualClock(Date.UTC(2026, 0, 1))
 const dev = devIssuer({ date: () => clock.date() })
@@ -77,38 +73,5 @@ describe('who pays', () => {
     const statuses = []
     for (let i = 0; i < 5; i++) statuses.push((await get('/', { authorization: 'Bearer nonsense' })).status)
     assert.deepEqual(statuses, [401, 401, 401, 401, 429])
-  })
-})
-
-describe('subjectId()', () => {
-  it('names no two subjects alike, and gives each a phase within the window', () => {
-    // Any code units, lone surrogates among them. `unit: 'binary'` makes a table of all code points first.
-    const text = fc.uint16Array().map((units) => String.fromCharCode(...units))
-    fc.assert(
-      fc.property(text, text, (a, b) => {
-        assert.equal(subjectId(a, 60_000_000).id === subjectId(b, 60_000_000).id, a === b)
-        const { phase } = subjectId(a, 60_000_000)
-        assert.ok(Number.isInteger(phase) && phase >= 0 && phase < 60_000_000)
-      }),
-    )
-  })
-
-  it('tells lone surrogates apart, which UTF-8 does not', () => {
-    assert.notEqual(subjectId('\ud800', 1_000).id, subjectId('\ud801', 1_000).id)
-  })
-})
-
-describe('subjectKey()', () => {
-  it('keeps short subjects and shortens long ones, and no two meet', () => {
-    const long = (tail: string) => 'x'.repeat(10_000) + tail
-    assert.equal(subjectKey('ada'), 'ada')
-    assert.equal(subjectKey('x'.repeat(256)), 'x'.repeat(256))
-    assertIs(subjectKey(long('a')).length, below(300))
-    assert.notEqual(subjectKey(long('a')), subjectKey(long('b')))
-    assert.notEqual(
-      subjectKey(subjectKey(long('a'))),
-      subjectKey(long('a')),
-      'what stands for a long one is nobody’s name',
-    )
   })
 })

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { type StoreMessage, type ThrottleOptions, type ThrottleStore, redisStore } from '../../../lib/index'
+import { type StoreMessage, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
-import { askingStore } from '../../support/asking-store'
 import { heard, warned } from '../../support/heard'
 import { missedDeadline } from './missed-deadline'
 import { startRedis } from '../../support/redis'
@@ -11,19 +10,16 @@ import { throttledApp } from '../../support/throttled-app'
 import { assertIs, atLeast, below, until } from '../../support/until'
 
 const LIMIT_MS = 10_000
-const SMALL_MS = 1_000
 
-/** An app in one process over a Redis, with what its throttle warns of and announces; plan `small` has a smaller limit. */
-async function api(t: TestContext, options: ThrottleOptions = {}, over = (of: ThrottleStore) => of) {
+/** An app in one process over a Redis, with what its throttle warns of and announces. */
+async function api(t: TestContext) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   const unreadable = warned(t, 'TOLLGATE_UNREADABLE')
   const told = heard<StoreMessage>(t, 'degraded')
   const { ask } = await throttledApp(t, {
-    ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
-    limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
-    store: over(redisStore(`redis://127.0.0.1:${redis.port}`)),
-    ...options,
+    ...{ windowMs: LONG_WINDOW_MS, name: 'month', limitMs: LIMIT_MS },
+    store: redisStore(`redis://127.0.0.1:${redis.port}`),
   })
   t.after(async () => {
     admin.disconnect()
@@ -31,7 +27,7 @@ async function api(t: TestContext, options: ThrottleOptions = {}, over = (of: Th
   })
   told.splice(0)
   const keyOf = (user: string) => openWindowKey(user, 'month')
-  const charge = async (user: string, ms: number, plan = 'large') => (await ask(user, ms, { 'X-Plan': plan })).status
+  const charge = async (user: string, ms: number) => (await ask(user, ms)).status
   const totalMs = (user: string) => sharedTotalMs(admin, user, 'month')
   const outages = () => told.filter(({ cause }) => !missedDeadline(cause))
   return { admin, charge, keyOf, outages, totalMs, unreadable }
@@ -67,21 +63,5 @@ describe('throttle() over a Redis in which one key is bad', () => {
     }
     assertIs(await totalMs('ada'), below(2_000))
     assert.deepEqual([outages(), unreadable], [[], []])
-  })
-})
-
-describe('throttle() judges each request over Redis by its own limit, where one subject has two', () => {
-  const PLANS = ['small', 'large']
-  const RIGHT = { small: Array<number>(20).fill(429), large: Array<number>(20).fill(200) }
-
-  it('all at once, where one answer decides many', async (t) => {
-    const { charge } = await api(t, { wait: false }, askingStore)
-    assert.equal(await charge('ada', SMALL_MS + 1), 200)
-    for (let round = 0; round < 10; round++) {
-      const statuses: Record<string, number[]> = { small: [], large: [] }
-      const one = async (plan: string) => statuses[plan]?.push(await charge('ada', 1, plan))
-      await Promise.all(RIGHT.small.flatMap(() => PLANS.map(one)))
-      assert.deepEqual(statuses, RIGHT, `round ${round}`)
-    }
   })
 })

@@ -185,15 +185,6 @@ describe('sync.lua', () => {
     }
   })
 
-  it('answers that a key cannot be read, and serves the others beside it', async () => {
-    await own.redis.set('text:0', 'not a hash')
-    const [text, well] = await report('p1', [reportOf({ id: 'text' }), reportOf({ id: 'well' })])
-    assert.equal(text?.status, 'unreadable')
-    assert.match(text?.cause as string, /^text:0: .*WRONGTYPE/)
-    assert.equal(well?.status, 'written')
-    assert.equal(await own.redis.get('text:0'), 'not a hash')
-  })
-
   it('takes a report that cannot be written for the fault of its account alone', async (t) => {
     const store = redisStore(own.redis)
     t.after(() => store.close())
@@ -214,16 +205,6 @@ describe('sync.lua', () => {
         answers[1]?.cause ?? '',
         new RegExp(`${reports[1]?.account.id}.*${Object.keys(wrong)[0]} must be a whole number`),
       )
-    }
-  })
-
-  it('leaves damaged fields out', async () => {
-    for (const damage of ['', 'x', '\u0000'.repeat(300)]) {
-      const id = `damaged${damage.length}`
-      for (const process of ['p1', 'p2']) await report(process, [reportOf({ id, used: 1_000 })])
-      await own.redis.hset(`${id}:0`, 's', damage, 'p2', damage)
-      const [told] = await report('p2', [reportOf({ id, seq: 2, used: 1_000 })])
-      assert.deepEqual([told?.status, told?.found], ['written', 0])
     }
   })
 })

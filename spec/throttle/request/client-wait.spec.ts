@@ -49,6 +49,15 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(await spentMs(), 400)
   })
 
+  it('excuses less where requests that have ended were excused', async (t) => {
+    const { clock, running, sendRest, spentMs } = await uploads(t, 2)
+    clock.advance(500)
+    await sendRest()
+    running[0]?.res.end()
+    clock.advance(1_200)
+    assert.equal(await spentMs(), 200)
+  })
+
   it('excuses nothing where it is 0', async (t) => {
     const { clock, spentMs } = await uploads(t, 2, { clientWaitMs: 0 })
     clock.advance(100)
