@@ -90,13 +90,13 @@ function publicNetwork(address: unknown): string | undefined {
   return network !== undefined && isInner(network) ? undefined : network
 }
 
-/** Fields in which Cloudflare, CloudFront, Fastly, Azure Front Door and Akamai tell who has connected to them. */
+/** Fields in which content networks tell who has connected to them, with the page of each that says so. */
 const EDGE_FIELDS = [
-  'cf-connecting-ip',
-  'cloudfront-viewer-address',
-  'fastly-client-ip',
-  'x-azure-socketip',
-  'true-client-ip',
+  'cf-connecting-ip', // developers.cloudflare.com/fundamentals/reference/http-request-headers/
+  'cloudfront-viewer-address', // docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/adding-cloudfront-headers.html
+  'fastly-client-ip', // www.fastly.com/documentation/reference/http/http-headers/Fastly-Client-IP/
+  'x-azure-socketip', // learn.microsoft.com/azure/frontdoor/front-door-http-headers-protocol; clients choose X-Azure-ClientIP
+  'true-client-ip', // techdocs.akamai.com/terraform/docs/origin: the usual name; Cloudflare's page has it, too
 ]
 /** The same of proxies that write no X-Forwarded-For: nginx, Fly, Azure. */
 const ADDRESS_FIELDS = ['x-real-ip', ...EDGE_FIELDS, 'fly-client-ip', 'x-client-ip', 'x-azure-clientip']
