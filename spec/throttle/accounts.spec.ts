@@ -1,6 +1,7 @@
 // The accounts of lib/throttle/store/accounts.ts over a store: what they report, what they start from a grant, and what
 // they decide alone. Store and time are the spec's own. What many of them do together: simulation.spec.ts
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it } from 'node:test'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
 import { charge, finish, reset } from '../../lib/throttle/budget/decide'
@@ -28,6 +29,21 @@ describe('Accounts over a store', () => {
     assert.ok(grant.us >= 20_000 && grant.places > 0, JSON.stringify(grant))
     return t
   }
+
+  it('tells how long the store took to answer', async (t) => {
+    const { accounts, server, settle } = await openAccounts()
+    const heard: unknown[] = []
+    const hear = (message: unknown) => heard.push(message)
+    subscribe('express-tollgate:synced', hear)
+    t.after(() => unsubscribe('express-tollgate:synced', hear))
+    const letGo = server.holdUp()
+    void accounts.refresh('ada')
+    await settle()
+    await settle(20)
+    letGo()
+    await settle()
+    assert.deepEqual(heard, [{ window: 'default', latencyMs: 20 }])
+  })
 
   it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
     const t = await openAccounts()
@@ -607,6 +623,18 @@ describe('Accounts whose store does not answer', () => {
       assert.deepEqual(two(), atOnce)
       await settle(1_100)
       assert.deepEqual(two(), later)
+    })
+
+  for (const [restUs, end] of [
+    [1, 'start'],
+    [0, 'outage'],
+  ] as const)
+    it(`decides at once about a request of 1 µs where ${restUs} µs of its share are left: ${end}`, async () => {
+      const { ask, now } = await cutOff()
+      const first = ask(0).start(now())
+      void charge(first.hold, LIMIT_US / 4 - restUs, now())
+      first.finish(now())
+      assert.equal(ask(1, LIMIT_US, 5_000_000).end, end)
     })
 
   it('reports time that was charged meanwhile when the store answers again', async () => {

@@ -38,6 +38,16 @@ describe('throttle() and the requests of a subject that run at once', () => {
   })
 })
 
+describe('throttle() and a response that has ended before', () => {
+  it('takes no place', async () => {
+    const app = express().set('tollgate dialect', 'standard')
+    app.use('/early', (_req, res, next) => next(void res.end()))
+    app.use(throttle({ subject: () => 'ada', windowMs: 3_600_000, concurrency: 1, wait: false }))
+    const { get } = await serve(app.get('/', (_req, res) => void res.end()))
+    assert.deepEqual([(await get('/early')).status, (await get('/')).status], [200, 200])
+  })
+})
+
 describe('throttle() and a request that the app destroys in the turn in which it was let in', () => {
   it('frees its place', async (t) => {
     const running: Response[] = []
