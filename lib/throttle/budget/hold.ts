@@ -8,8 +8,7 @@ const MOST_US = 2 ** 47
 const LONGER_LEAST_US = 1_000
 
 /** Sums over more requests than may run at once are added up anew after so many µs for each of them. */
-const MOST_ADDED_UP = 1_000
-const US_EACH = 5
+const US_EACH = 50
 
 /** How a request waits while running requests of its subject reserve the rest. */
 export interface WaitRule {
@@ -166,6 +165,8 @@ export class OwnUsage {
   /** Time that was left out as other requests'; all of it beyond one limit a window is used. */
   #stalledUs = 0
   #limitUs = 0
+  /** How many may run at once. */
+  #places = 0
   /** Time of requests that have ended, and their excused waits. */
   #endedUs = 0
   #excusedUs = 0
@@ -191,7 +192,7 @@ export class OwnUsage {
       soonestEnd: Infinity,
       lastEnd: -Infinity,
     }
-    this.#sums = this.live.length > MOST_ADDED_UP ? sums : undefined
+    this.#sums = this.live.length > this.#places ? sums : undefined
     this.#summedAt = now
     let stalledUs = this.#stalledUs
     for (const hold of this.live) {
@@ -222,6 +223,7 @@ export class OwnUsage {
   begin(hold: Hold): void {
     hold.expectedUs = hold.priceUs
     this.#limitUs = hold.limitUs
+    this.#places = hold.concurrency
     hold.state = 'live'
     this.live.push(hold)
   }

@@ -156,7 +156,7 @@ export class ThrottledRequest implements MeterObserver {
     const isUnavailable = window.onOutage === 'closed' && account.server.isDown
     if (isUnavailable) emitRefused(this.#req, hold, 503, OUTAGE_RETRY_SEC)
     const tell = (reason: RefusalReason | undefined, at: number) => {
-      if (reason === undefined || isUnavailable) return
+      if (reason === undefined || isUnavailable || !channels.refused.hasSubscribers) return
       const refusal = refusalOf(hold, reason, window.accounts.name, at)
       emitRefused(this.#req, hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
     }
