@@ -17,7 +17,7 @@ const FULL: Extent = { rounds: 9, sliceMs: 1_000, warmMs: 4_000, afterMs: 300 }
 const QUICK: Extent = { rounds: 1, sliceMs: 100, warmMs: 50, afterMs: 20 }
 
 const OVERLOADED: OverloadExtent = { capacityMs: 10_000, warmMs: 10_000, windowMs: 60_000, loadedMs: 60_000 }
-const OVERLOADED_QUICK: OverloadExtent = { capacityMs: 1_000, warmMs: 400, windowMs: 400, loadedMs: 2_000 }
+const OVERLOADED_QUICK: OverloadExtent = { capacityMs: 250, warmMs: 200, windowMs: 200, loadedMs: 500 }
 
 interface Question {
   readonly title: string
