@@ -131,12 +131,13 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
 
     it('lets requests wait that fit in what is left, but not beside the holds', async (t) => {
       const { get, running } = await api(t, { windowMs: DAY })
-      const all = Array.from({ length: 12 }, () => get('/wait').then(({ status }) => status))
+      // As few as show it: what runs for long on a busy machine uses up the limit.
+      const all = Array.from({ length: 6 }, () => get('/wait').then(({ status }) => status))
       let isOver = false
       const answered = Promise.all(all).finally(() => (isOver = true))
       await until(() => running.length, 3)
       await until(() => (running.shift()?.(), isOver))
-      assert.deepEqual(await answered, Array<number>(12).fill(200))
+      assert.deepEqual(await answered, Array<number>(6).fill(200))
     })
 
     if (storeOf === undefined) return
