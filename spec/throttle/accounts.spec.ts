@@ -124,6 +124,15 @@ describe('Accounts over a store', () => {
     assert.equal(server.reports.length, 1)
   })
 
+  it('reports no hold of a request that runs longer than its price', async () => {
+    const { server, pass, begin } = await openAccounts()
+    await begin(10_000)
+    await pass(400)
+    const { used, held } = server.reports.at(-1) as Report
+    assertIs(used, above(10_000))
+    assert.equal(held, 0)
+  })
+
   it('starts no request from a grant whose lease ended while the event loop was blocked', async () => {
     const { ask, stall } = await granted()
     stall(GRANT_US / 1_000 + 100)

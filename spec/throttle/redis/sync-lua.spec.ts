@@ -185,6 +185,15 @@ describe('sync.lua', () => {
     }
   })
 
+  it('leaves a damaged field of another process out where it adds up all', async () => {
+    const time = (Date.now() + 7 * 864e5) * 1_000
+    await report('p2', [reportOf({ id: 'damaged', held: 1_000_000, running: 1 })], time)
+    await own.redis.hset('damaged:0', 'p2', 'x')
+    const asks = { neededUs: 1_000, count: 1, firstNeededUs: 1_000 }
+    const [told] = await report('p1', [reportOf({ id: 'damaged', ...asks })], time + 5_000_000)
+    assert.equal(told?.figures?.granted, 1_000)
+  })
+
   it('takes a report that cannot be written for the fault of its account alone', async (t) => {
     const store = redisStore(own.redis)
     t.after(() => store.close())
