@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { processingMs, retryAfterMs, toldWindows } from '../../lib/client/response-fields'
+import { retryAfterMs, toldWindows } from '../../lib/client/response-fields'
 
 const of = (fields: Record<string, string>) => new Headers(fields)
 const POLICY = '"default";q=18000;qu="milliseconds";w=60, "/search";q=5000;qu="milliseconds";w=10'
 
 describe('what a response tells its client', () => {
-  it('every window of the RateLimit fields, in milliseconds', () => {
-    assert.deepEqual(
-      toldWindows(of({ 'RateLimit-Policy': POLICY, RateLimit: '"default";r=17500;t=42, "/search";r=0;t=1' })),
-      [
-        { name: 'default', limitMs: 18_000, leftMs: 17_500, endsInMs: 42_000, windowMs: 60_000 },
-        { name: '/search', limitMs: 5_000, leftMs: 0, endsInMs: 1_000, windowMs: 10_000 },
-      ],
-    )
-  })
-
   it('at most eight windows, and parameters in any spelling that RFC 9651 allows', () => {
     const list = (item: (name: string) => string) => Array.from({ length: 50 }, (_, i) => item(`w${i}`)).join(' ,\t')
     const fields = {
@@ -75,11 +65,5 @@ describe('what a response tells its client', () => {
       assert.equal(retryAfterMs(of({ 'Retry-After': value }), now), ms, value)
     }
     assert.equal(retryAfterMs(of({}), now), undefined)
-  })
-
-  it('X-PROCESSING-TIME', () => {
-    assert.equal(processingMs(of({ 'X-PROCESSING-TIME': '12' })), 12)
-    assert.equal(processingMs(of({ 'X-PROCESSING-TIME': 'long' })), undefined)
-    assert.equal(processingMs(of({})), undefined)
   })
 })

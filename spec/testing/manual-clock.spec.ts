@@ -13,34 +13,6 @@ describe('manualClock()', () => {
     assert.deepEqual([clock.now(), clock.date()], [2.5, 6])
   })
 
-  it('fires timers in their order, each at its time, those set meanwhile too', () => {
-    const clock = manualClock()
-    const fired: [string, number][] = []
-    const mark = (name: string) => () => void fired.push([name, clock.now()])
-    clock.after(20, mark('b'))
-    clock.after(10, () => {
-      mark('a')()
-      clock.after(5, mark('a2'))
-    })
-    clock.after(20, mark('c'))
-    clock.after(30, mark('late'))
-    clock.advance(29)
-    assert.deepEqual(fired, [
-      ['a', 10],
-      ['a2', 15],
-      ['b', 20],
-      ['c', 20],
-    ])
-  })
-
-  it('does not fire what was cancelled', () => {
-    const clock = manualClock()
-    const cancel = clock.after(1, () => assert.fail('fired'))
-    cancel()
-    cancel()
-    clock.advance(10)
-  })
-
   it('does not go back', () => {
     for (const ms of [-1, NaN, Infinity]) assert.throws(() => manualClock().advance(ms), RangeError)
   })

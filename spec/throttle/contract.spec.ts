@@ -76,32 +76,6 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
     }
     type Api = Awaited<ReturnType<typeof api>>
 
-    /** Runs `fn` so that it is over before the window is; again in the next window where it was not. */
-    async function inOneWindow(throttled: ReturnType<typeof throttle>, fn: () => Promise<void>): Promise<void> {
-      const left = async () => (await throttled.usage('ada'))[0]?.endsInMs as number
-      const end = async () => (await left()) + performance.now()
-      for (;;) {
-        await until(left, above(1_000))
-        const before = await end()
-        await fn()
-        if (Math.abs((await end()) - before) < 600) return
-      }
-    }
-
-    it('lets in a client that waits as long as Retry-After says', async (t) => {
-      const { charge, throttled } = await api(t)
-      for (let i = 0; i < 2; i++) {
-        assert.equal((await charge(0)).status, 200, `round ${i}`)
-        let refused: Answer | undefined
-        await inOneWindow(throttled, async () => {
-          await charge(10_001)
-          refused = await charge(0)
-        })
-        assert.equal(refused?.status, 429)
-        await sleep(refused.number('Retry-After') * 1_000)
-      }
-    })
-
     it('keeps subjects apart whatever they are made of', async (t) => {
       const [terms, prefix] = [{ windowMs: DAY, limitMs: 10 * DAY }, freshPrefix()]
       const one = await api(t, terms, storeOf?.(prefix))
@@ -113,22 +87,6 @@ function contract(name: string, storeOf?: (prefix: string) => ThrottleStore): vo
       }
       const spentHours = () => Promise.all(SUBJECTS.map(async (who) => Math.floor((await spentMs(who)) / HOUR)))
       await until(spentHours, [...SUBJECTS.keys()].map((i) => i + 1)) // prettier-ignore
-    })
-
-    it('holds time for requests in flight, and gives it back', async (t) => {
-      const { get, running } = await api(t, { windowMs: DAY, wait: false })
-      const answers: number[] = []
-      // No more than are needed: what runs for long on a busy machine uses up what it is given back.
-      const all = Array.from({ length: 8 }, () => get('/wait').then(({ status }) => answers.push(status)))
-      await until(() => running.length + answers.length, 8)
-      assert.equal(running.length, 3, 'three seconds each, of ten')
-      running.splice(0).forEach((end) => end())
-      await Promise.all(all)
-      assert.equal(answers.filter((status) => status === 200).length, 3)
-      const again = get('/wait')
-      await until(() => running.length, 1, { answer: again })
-      running[0]?.()
-      assert.equal((await again).status, 200)
     })
 
     it('lets requests wait that fit in what is left, but not beside the holds', async (t) => {

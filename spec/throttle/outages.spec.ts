@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { redisStore, throttle } from '../../lib/index'
+import { throttle } from '../../lib/index'
 import { manualClock } from '../../lib/testing'
 import type { ThrottleStore } from '../../lib/throttle/store/store'
 
@@ -124,13 +124,4 @@ describe('throttle() over a store that does not always answer in time', () => {
     await pass(10_000)
     assert.deepEqual([said, await degraded()], [[], false])
   })
-})
-
-it('redisStore() takes a deadlineMs from 10 to 500', async () => {
-  for (const deadlineMs of [9, 501, 70.5, '70', NaN])
-    assert.throws(
-      () => redisStore('redis://localhost', { deadlineMs: deadlineMs as number }),
-      /deadlineMs must be .*10.*500/,
-    )
-  for (const deadlineMs of [10, 70, 500]) await redisStore('redis://localhost', { deadlineMs }).close()
 })

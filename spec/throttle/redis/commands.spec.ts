@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import express, { type Request } from 'express'
 import { type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
 import { parseField } from '../../../lib/throttle/redis/record'
@@ -8,7 +7,7 @@ import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { redisOfSuite } from '../../support/redis'
 import { serve } from '../../support/serve'
 import { ready } from '../../support/ready'
-import { atMost, between, until } from '../../support/until'
+import { between, until } from '../../support/until'
 
 const COMMON = { limitMs: 18_000, windowMs: 86_400_000, subject: (req: Request) => `user:${req.get('x-user')}` }
 
@@ -87,27 +86,5 @@ describe('commands that throttle() sends to Redis', () => {
       return fields.every(([, packed]) => parseField(packed)?.held === 0)
     })
     assert.equal((await second.usage('user:mallory'))[0]?.spentMs, 0)
-  })
-
-  it('sends at most 0.45 for a request of a user who comes again within 5 s; in two windows less than twice as many', async (t) => {
-    for (const [windows, most] of [
-      [1, 0.45],
-      [2, 0.85],
-    ] as const) {
-      const options = Array.from({ length: windows }, (_, i) => ({ name: `regular-${windows}-${i}` }))
-      const { ask } = await api(t, ...options)
-      const rounds = async (count: number) => {
-        for (let round = 0; round < count; round++) {
-          const next = pause(600)
-          for (let user = 0; user < 20; user++) await ask(`regular-${user}`)
-          await next
-        }
-      }
-      await rounds(3) // the first two ask
-      // A busy machine makes a request look expensive now and then. Nothing is asked ahead for such a request.
-      let least = Infinity
-      await until(async () => (least = Math.min(least, (await commandsOf(() => rounds(4))) / (4 * 20))), atMost(most))
-      t.diagnostic(`${least.toFixed(3)} commands for a request in ${windows} windows`)
-    }
   })
 })

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
-import type { Socket } from 'node:net'
-import express, { type Request, type Response } from 'express'
-import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
+import type { ThrottleOptions } from '../../../lib'
 import { type Handling, heldApi } from './held-api'
 import { including, above, until } from '../../support/until'
-import { manualClock } from '../../../lib/testing'
-import { connected, serve } from '../../support/serve'
 
 /** Uploads whose last byte is kept back while their handlers read. */
 async function uploads(t: TestContext, count: number, options: ThrottleOptions = {}, paths = ['/up'], bytes = 2) {
@@ -143,86 +139,5 @@ describe('throttle({ clientWaitMs })', () => {
     clock.advance(300)
     assert.equal(await spentMs(), 400)
     assert.equal(await burst(1, '/new'), 0, 'a request of a price of 500 ms')
-  })
-})
-
-/** No window ends amid a spec. */
-const DAY_MS = 86_400_000
-
-/** An API whose `/work` is expected to take 500 of 1,000 ms, as nearly nothing is known of it, and what is at work in it. */
-async function api(t: TestContext, timersAt = 1) {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
-  const after = clock.after.bind(clock)
-  clock.after = (ms, fn) => after(ms * timersAt, fn)
-  const app = express()
-  const throttled = throttle({
-    ...{ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clientWaitMs: DAY_MS, clock },
-    wait: false, // a 429 says at once what does not fit
-  })
-  app.use(throttled)
-  const working: { req: Request; res: Response }[] = []
-  app.all('/work', (req, res) => {
-    if (req.get('X-User') === 'teacher') {
-      clock.advance(400)
-      return void res.end()
-    }
-    working.push({ req, res })
-    if (req.method === 'POST') req.resume().on('error', () => undefined)
-  })
-  const { url, port, get } = await serve(app)
-  for (const method of ['GET', 'POST']) await fetch(`${url}/work`, { method, headers: { 'X-User': 'teacher' } })
-  /** Sends a request, and waits until it works. */
-  const open = async (method = 'GET', rest = '\r\n'): Promise<Socket> => {
-    const socket = await connected(t, port)
-    const before = working.length
-    socket.write(`${method} /work HTTP/1.1\r\nHost: x\r\n${rest}`)
-    await until(() => working.length, above(before))
-    return socket
-  }
-  const leaves = async (socket: Socket) => {
-    const { signal } = budgetOf((working.at(-1) as { req: Request }).req)
-    socket.destroy()
-    await until(() => signal.aborted)
-  }
-  const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
-  return { clock, working, get, open, leaves, spentMs }
-}
-
-describe('throttle() and the hold of a request whose client has gone', () => {
-  it('keeps it for as long as the request was expected to take, so that no more is begun than fits', async (t) => {
-    const { clock, working, get, open, leaves, spentMs } = await api(t)
-    for (let requests = 0; requests < 2; requests++) {
-      const socket = await open()
-      clock.advance(100)
-      await leaves(socket)
-    }
-    assert.equal(await spentMs(), 300)
-    // 300 used, 300 + 400 held: 500 more do not fit.
-    assert.equal((await get('/work')).status, 429)
-    assert.equal(working.length, 2)
-
-    clock.advance(400)
-    assert.equal(await spentMs(), 1_000) // both are written off, and have paid their price
-  })
-
-  it('keeps it also where a timer fires early, as in Node one does that is set late in a long turn', async (t) => {
-    const { clock, get, open, leaves, spentMs } = await api(t, 0.5)
-    for (let requests = 0; requests < 2; requests++) await leaves(await open())
-    for (const afterMs of [260, 200]) {
-      clock.advance(afterMs)
-      assert.equal((await get('/work')).status, 429) // 500 + 500 held
-    }
-    clock.advance(80)
-    assert.equal(await spentMs(), 1_000) // both are written off
-  })
-
-  it('gives it back when the handler ends the response', async (t) => {
-    const { clock, working, get, open, leaves, spentMs } = await api(t)
-    for (let requests = 0; requests < 2; requests++) await leaves(await open())
-    assert.equal((await get('/work')).status, 429)
-    clock.advance(50)
-    for (const { res } of working) res.end()
-    assert.equal(await spentMs(), 100)
-    await open() // a third one works
   })
 })

@@ -139,6 +139,32 @@ describe('throttle() and a request whose client has gone and whose handler nobod
     return api
   }
 
+  for (const [what, timersAt] of [
+    ['', 1],
+    [', also where a timer fires early, as in Node one does that is set late in a long turn', 0.5],
+  ] as const)
+    it(`keeps its hold until it is written off${what}`, async (t) => {
+      const api = await heldApi(t)
+      const after = api.clock.after.bind(api.clock)
+      api.clock.after = (ms, fn) => after(ms * timersAt, fn)
+      await leave(api, 2)
+      for (const ms of [20, 11]) {
+        api.clock.advance(ms)
+        assert.equal(await api.burst(1), 0, '500 ms are held for each')
+      }
+      api.clock.advance(1)
+      assert.equal(await api.burst(1), 1)
+    })
+
+  it('gives its hold back when the handler ends the response', async (t) => {
+    const api = await heldApi(t)
+    await leave(api, 2)
+    api.clock.advance(5)
+    api.endAll()
+    assert.equal(await api.spentMs(), 10)
+    assert.equal(await api.burst(1), 1)
+  })
+
   it('pays what the route takes, and takes a place until the window ends', async (t) => {
     const api = await known(t)
     await leave(api, 16)
