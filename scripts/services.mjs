@@ -102,16 +102,6 @@ function freePort() {
   })
 }
 
-/** The path of libfaketime, by which specs set clocks. */
-export function needFaketime() {
-  const find = () =>
-    ['/usr', join(CACHE, 'faketime/root/usr')]
-      .map((root) => join(root, `lib/${LIBRARIES}/faketime/libfaketimeMT.so.1`))
-      .find((file) => existsSync(file))
-  const why = find() ? undefined : unpack('faketime', ['libfaketime'])
-  return find() ?? fail(`libfaketime is not installed, and Debian's could not be had: ${why}`)
-}
-
 /** The server and the client of an engine. */
 function needEngine(engine) {
   const { name, is } = ENGINES[engine]

@@ -149,10 +149,7 @@ describe('outside Express', () => {
       await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
       const sockets = new Server(http)
       sockets.engine.use(make())
-      const client = io(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, {
-        transports: ['websocket'],
-        reconnection: false,
-      })
+      const client = io(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, { reconnection: false })
       after(() => sockets.close())
       const connected = await new Promise((resolve) => {
         client.on('connect', () => resolve('connected'))

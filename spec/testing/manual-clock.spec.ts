@@ -13,6 +13,14 @@ describe('manualClock()', () => {
     assert.deepEqual([clock.now(), clock.date()], [2.5, 6])
   })
 
+  it('does not fire what was cancelled', () => {
+    const clock = manualClock()
+    const cancel = clock.after(1, () => assert.fail('fired'))
+    cancel()
+    cancel()
+    clock.advance(10)
+  })
+
   it('does not go back', () => {
     for (const ms of [-1, NaN, Infinity]) assert.throws(() => manualClock().advance(ms), RangeError)
   })

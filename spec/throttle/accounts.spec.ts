@@ -381,6 +381,21 @@ describe('Accounts over a store', () => {
     assert.ok(waits.hasBegun)
   })
 
+  it('charges the window that is open where the wall clock of its process is set', async () => {
+    const { accounts, begin, clock, now, other, pass, server } = await openAccounts()
+    const { number } = accounts.account('ada', now())
+    for (const hours of [1, -1]) {
+      clock.setDate(clock.date() + hours * 3_600_000)
+      server.aheadUs -= hours * 3_600_000_000 // the server's clock goes on
+      const asked = await begin(10_000)
+      await pass(100)
+      asked.finish(now())
+      await pass(1_500) // a heartbeat
+    }
+    assert.equal(accounts.account('ada', now()).number, number)
+    assert.equal(other({}).figures?.used, 200_000)
+  })
+
   it("enters the window that is open by the server's clock where its own is late", async () => {
     const { ask, settle, accounts, server, now, clock } = await openAccounts()
     const { id, number, end } = accounts.account('ada', now())

@@ -193,20 +193,6 @@ describe('TOLLGATE_SUBJECT', () => {
   })
 })
 
-describe('subject(req) that returns undefined', () => {
-  const subject = (req: Request) => req.user?.id
-
-  it('has the default payer pay: the address', async (t) => {
-    const address = 'address:127.0.0.1'
-    assert.deepEqual(await run(t, paidBy(subject)), { bodies: [address, address], warnings: [] })
-  })
-
-  it('has the user pay where one is signed in', async (t) => {
-    const mount = paidBy(subject, sessions, passport.session())
-    assert.deepEqual(await run(t, mount), { bodies: ['ada', 'ada'], warnings: [] })
-  })
-})
-
 describe('TOLLGATE_LIMIT', () => {
   it('is warned of once where a limit looks like a number of requests', async (t) => {
     const { warnings } = await run(t, (_app, { throttle }) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -240,6 +240,26 @@ describe('throttle() and an upgrade request', () => {
     await until(() => handled[0]?.req.socket.closed)
     clock.advance(60_000)
     assert.equal(await spentMs(), 1_000 / 32)
+  })
+})
+
+describe('throttle() and a stand-in for a response', () => {
+  it('that has no events, as engine.io makes it for WebSockets, lets the request through', async () => {
+    const throttled = throttle({ subject: () => 'ada' })
+    const req = { headers: {}, method: 'GET', url: '/', upgrade: true, socket: new EventEmitter() }
+    const fields = { setHeader: () => undefined, getHeader: () => undefined, removeHeader: () => undefined }
+    const res = {
+      req,
+      socket: req.socket,
+      ...fields,
+      writeHead: () => undefined,
+      write: () => true,
+      end: () => undefined,
+    }
+    const failure = await new Promise<unknown>((resolve) => {
+      void throttled(req as never, res as never, resolve)
+    })
+    assert.equal(failure, undefined)
   })
 })
 

@@ -125,13 +125,6 @@ describe("priceOf(), by a route's subjects", () => {
     assertIs(prices.of(route, 'fresh', LIMIT_US), atMost(50_000))
   })
 
-  it('counts a block of networks once, however many of its subjects are slow', () => {
-    const route = new RoutePrice()
-    for (let n = 0; n < 10; n++) learnPrice(route, `block-${n}`, undefined, 40_000)
-    for (let n = 0; n < 9; n++) learnPrice(route, 'one', undefined, 20_000_000)
-    assert.ok(priceOf(route, undefined, LIMIT_US) <= 50_000)
-  })
-
   it('says enough of a newcomer where many subjects of one block are known', () => {
     const route = new RoutePrice()
     for (let n = 0; n < 32; n++) learnPrice(route, 'office', undefined, 1_400_000)
