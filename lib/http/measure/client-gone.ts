@@ -16,6 +16,15 @@ export function hasLeft(res: ServerResponse): boolean {
   return isOver(res) && !res.writableEnded
 }
 
+/**
+ * Whether Express itself has destroyed the connection: its final handler does so after an error where the header was
+ * sent. No handler has the request then, so `next` is undefined, and no end or error came from the client.
+ */
+export function hasFailed({ req }: { readonly req?: IncomingMessage & { readonly next?: unknown } }): boolean {
+  if (req === undefined || !('next' in req) || req.next !== undefined) return false
+  return !req.socket.readableEnded && req.socket.errored === null
+}
+
 /** Whether the last `write()` filled the response's buffer. */
 export function needsDrain(res: ServerResponse): boolean {
   return writableOf(res).writableNeedDrain

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { ReadStream } from 'node:fs'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { forgetQueued, isOver, needsDrain, watchQueued } from './client-gone'
+import { forgetQueued, hasFailed, isOver, needsDrain, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from '../clock'
 import type { MeterObserver } from './meter-observer'
 import { type EventStreams, endsWithHeader } from './event-stream'
@@ -226,7 +226,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** The client has gone while the handler may work on. */
   #abandon(now: number): void {
     const waitUs = this.observer?.aborted(now) ?? Infinity
-    if (this.hasStopped || this.#isPassive || this.endsWithClient) return this.#stop('ended', now)
+    if (this.hasStopped || this.#isPassive || this.endsWithClient || hasFailed(this.res))
+      return this.#stop('ended', now)
     this.enter('abandoned', now)
     if (waitUs < Infinity) this.#writeOff(now + waitUs, now)
   }

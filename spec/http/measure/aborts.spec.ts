@@ -231,13 +231,24 @@ const WAYS: Record<string, Way> = {
   },
   'an error after the header, for which Express destroys the connection': {
     workedMs: 90,
-    chargedMs: UNSEEN_MS,
     handle: async ({ res, next, work }) => {
       res.write('half')
       work(90)
       const closed = once(res, 'close')
       next(new Error('on purpose'))
       await closed
+    },
+  },
+  'a client that goes away after a handler has passed on what it works at': {
+    workedMs: 540,
+    chargedMs: UNSEEN_MS,
+    handle: async ({ res, next, work, clientLeaves }) => {
+      res.write('half')
+      work(40)
+      next()
+      await called(setImmediate)
+      await clientLeaves()
+      work(500)
     },
   },
   'req.socket.destroy()': {
