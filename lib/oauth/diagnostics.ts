@@ -56,16 +56,10 @@ interface Messages {
   readonly 'oauth-refused': OAuthRefusedMessage
 }
 
-const channels = {
-  'oauth-login': channel('express-tollgate:oauth-login'),
-  'oauth-token-issued': channel('express-tollgate:oauth-token-issued'),
-  'oauth-revoked': channel('express-tollgate:oauth-revoked'),
-  'oauth-refused': channel('express-tollgate:oauth-refused'),
-}
-
 /** Publishes a message if the channel has subscribers. Node keeps a subscriber's error from the request. No message has a secret. */
 export function publish<Name extends keyof Messages>(name: Name, message: Messages[Name]): void {
-  if (channels[name].hasSubscribers) channels[name].publish(message)
+  const to = channel(`express-tollgate:${name}`)
+  if (to.hasSubscribers) to.publish(message)
 }
 
 /** No letter or digit that can be mistaken for another. */

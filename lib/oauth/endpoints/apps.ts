@@ -2,12 +2,13 @@ import type { Request, Response } from 'express'
 import { newId } from '../../http/secret'
 import { foreignForm } from '../oauth-error'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
+import { NO_CLAIMS } from '../parameters/claims-request'
 import { formOf } from '../parameters/form'
 import { Params } from '../parameters/params'
 import type { Parts, Uses } from '../parts'
 import { redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
-import { beginInteraction, isOwnForm, issueCsrfToken } from './interaction'
+import { beginInteraction, isOwnForm, sealedForm } from './interaction'
 import type { SignInFlow } from './visit'
 import { knownUrl } from '../../http/url'
 
@@ -27,10 +28,8 @@ export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
       const visit = await flow.arrive(Params.of(PARAMS), beginInteraction(parts, { params: PARAMS }), req, res)
       return visit && flow.proceed(visit)
     }
-    const request = seal.seal('apps', { userId: user.id, id: newId() })
-    const csrf = issueCsrfToken(parts, req, res, request)
-    const form = { action: issuer + PATH, request, csrf, onward: [], app: undefined }
-    pages.apps(res, { ...form, user: user.username, apps: await consents.of(user.id) })
+    const form = sealedForm(parts, 'apps', { userId: user.id, id: newId() }, req, res)
+    pages.apps(res, { ...form, onward: [], user: user.username, apps: await consents.of(user.id) })
   }
 
   async function withdraw(req: Request, res: Response): Promise<void> {
@@ -53,21 +52,11 @@ export function appsRequest({ issuer }: Uses<'issuer'>, params: Params): Authori
   return {
     client,
     redirectUri: issuer + PATH,
-    state: undefined,
     responseMode: 'query',
     responseType: 'none',
     scope: [],
-    challenge: undefined,
-    nonce: undefined,
     prompt: new Set(),
-    maxAgeSec: undefined,
     loginHint: '',
-    idTokenHint: undefined,
-    uiLocales: undefined,
-    acrValues: undefined,
-    isAcrEssential: false,
-    audience: undefined,
-    dpopJkt: undefined,
-    claims: { userinfo: [], idToken: [], sub: undefined, acrValues: undefined, isAcrEssential: false },
+    claims: NO_CLAIMS,
   }
 }

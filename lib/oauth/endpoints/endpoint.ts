@@ -4,7 +4,7 @@ import { Meter } from '../../http/measure/meter'
 import { clientNetwork } from '../../http/request/client-network'
 import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
-import { OAuthError, invalidRequest } from '../oauth-error'
+import { OAuthError } from '../oauth-error'
 import { requestNetwork } from '../request-network'
 import type { PageRenderer, Stop } from '../pages/page-renderer'
 
@@ -149,8 +149,7 @@ export function sendJson(
 
 function methodNotAllowed(endpoint: Endpoint): OAuthError {
   const methods = methodsOf(endpoint)
-  const { code, message } = invalidRequest(`This endpoint answers ${methods} only.`)
-  return new OAuthError(code, message, 405, { Allow: methods })
+  return new OAuthError('invalid_request', `This endpoint answers ${methods} only.`, 405, { Allow: methods })
 }
 
 function methodsOf({ methods }: Endpoint): string {

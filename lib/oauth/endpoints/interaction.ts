@@ -61,14 +61,9 @@ export function formPage(
   req: Request,
   res: Response,
 ): FormPage {
-  const sealed = parts.seal.seal('interaction', { ...interaction, startedAtMs: parts.clock.date() })
-  return {
-    action: `${parts.issuer}/${action}`,
-    request: sealed,
-    csrf: issueCsrfToken(parts, req, res, sealed),
-    onward: onwardOf(redirectUri, client),
-    app: appName(client, redirectUri),
-  }
+  const state = { ...interaction, startedAtMs: parts.clock.date() }
+  const form = sealedForm(parts, 'interaction', state, req, res, action)
+  return { ...form, onward: onwardOf(redirectUri, client), app: appName(client, redirectUri) }
 }
 
 /**
@@ -94,9 +89,22 @@ export function browserOf({ cookies }: Uses<'cookies'>, req: Request, res: Respo
   return secret
 }
 
-/** A token that only this server's page, in the browser that has the cookie, can submit. */
-export function issueCsrfToken(parts: Uses<'cookies' | 'seal'>, req: Request, res: Response, sealed: string): string {
-  return parts.seal.seal('csrf', hashOf(`${browserOf(parts, req, res)}.${sealed}`))
+/**
+ * A form with its state, and with a token that only this server's page, in the browser that has the cookie, can submit.
+ *
+ * @param use of the seal; by default also the endpoint that the form is sent to
+ */
+export function sealedForm(
+  parts: Uses<'cookies' | 'issuer' | 'seal'>,
+  use: 'interaction' | 'apps' | 'logout',
+  state: object,
+  req: Request,
+  res: Response,
+  endpoint: string = use,
+): Pick<FormPage, 'action' | 'request' | 'csrf'> {
+  const request = parts.seal.seal(use, state)
+  const csrf = parts.seal.seal('csrf', hashOf(`${browserOf(parts, req, res)}.${request}`))
+  return { action: `${parts.issuer}/${endpoint}`, request, csrf }
 }
 
 /**

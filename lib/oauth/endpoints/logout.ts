@@ -5,13 +5,13 @@ import { hostOf, withParams } from '../directories/redirect-uri'
 import { reportRefusal } from '../diagnostics'
 import { foreignForm } from '../oauth-error'
 import type { AppName } from '../pages/page-renderer'
-import { formOf, queryOf } from '../parameters/form'
+import { paramsOf } from '../parameters/form'
 import type { Params } from '../parameters/params'
 import type { Parts } from '../parts'
 import type { SessionRecord } from '../records/website-sessions'
 import { appName, onwardOf, redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
-import { askAgainByGet, isOwnForm, issueCsrfToken, lacksCookies } from './interaction'
+import { askAgainByGet, isOwnForm, lacksCookies, sealedForm } from './interaction'
 
 const PARAMS = [
   ...['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales', 'logout_hint'],
@@ -34,17 +34,11 @@ interface LogoutTarget {
 
 /** Signs the user out of the website session (OpenID Connect RP-Initiated Logout 1.0). */
 export function logoutEndpoint(parts: Parts): Endpoint {
-  const { clients, cookies, end, idTokens, issuer, pages, seal } = parts
-  return {
-    path: '/logout',
-    methods: {
-      GET: (req, res) => logout(queryOf(req), req, res),
-      POST: async (req, res) => logout(await formOf(req), req, res),
-    },
-    errors: 'page',
-  }
+  const { clients, cookies, end, idTokens, pages, seal } = parts
+  return { path: '/logout', methods: { GET: logout, POST: logout }, errors: 'page' }
 
-  async function logout(params: Params, req: Request, res: Response): Promise<void> {
+  async function logout(req: Request, res: Response): Promise<void> {
+    const params = await paramsOf(req)
     params.refuseRepeated(PARAMS)
     pages.speak(res, params.get('ui_locales'))
     const sealed = params.get('request')
@@ -62,16 +56,9 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     // Without an id_token of the session any site could sign the user out, so ask the user (§2). Who would not come back to
     // the app is asked, too.
     if (session && (target.doubt || session.sid !== target.sid)) {
-      const request = seal.seal('logout', target)
-      const csrf = issueCsrfToken(parts, req, res, request)
       const onward = target.uri === undefined || target.stranger ? [] : target.onward
-      return pages.logout(res, target.doubt === 'refused', {
-        action: `${issuer}/logout`,
-        request,
-        csrf,
-        onward,
-        app: undefined,
-      })
+      const form = sealedForm(parts, 'logout', target, req, res)
+      return pages.logout(res, target.doubt === 'refused', { ...form, onward })
     }
     await signOut(session, target, res)
   }

@@ -14,14 +14,14 @@ import {
   registeredRedirectUri,
 } from '../parameters/authorization-request'
 import { unmetAcr } from '../parameters/claims-request'
-import { formOf, queryOf } from '../parameters/form'
+import { formOf, paramsOf } from '../parameters/form'
 import { Params } from '../parameters/params'
 import type { Parts } from '../parts'
 import { ofUser } from '../records/owners'
 import type { Login, SessionRecord } from '../records/website-sessions'
 import { appsRequest } from './apps'
 import { approvalOf, grant, redirect, redirectBack, redirectError, wayBack } from './authorization-response'
-import type { Endpoint, EndpointHandler } from './endpoint'
+import type { Endpoint } from './endpoint'
 import {
   type Interaction,
   OPEN_MS,
@@ -56,23 +56,17 @@ export function signInFlow(parts: Parts): SignInFlow {
   /** From a request to its response. Each step answers the browser and says so, or leaves it to the next. */
   const STEPS = [askLogin, checkAccount, checkStrength, askTerms, askApproval, respond]
 
-  const authorization: Endpoint = {
-    path: '/authorization',
-    methods: {
-      GET: (req, res) => authorize(queryOf(req), req, res),
-      POST: async (req, res) => authorize(await formOf(req), req, res),
-    },
-    errors: 'page',
+  const served: Readonly<Record<string, Endpoint['methods']>> = {
+    '/authorization': { GET: authorize, POST: authorize },
+    ...(!parts.login && { '/login': { POST: login } }),
+    '/terms': { POST: (req, res) => decide('terms', req, res) },
+    '/approval': { POST: (req, res) => decide('approval', req, res) },
   }
-  const forms: Readonly<Record<string, EndpointHandler>> = {
-    ...(!parts.login && { '/login': login }),
-    '/terms': (req, res) => decide('terms', req, res),
-    '/approval': (req, res) => decide('approval', req, res),
-  }
-  const endpoints = Object.entries(forms).map(([path, POST]) => ({ path, methods: { POST }, errors: 'page' as const }))
-  return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
+  const endpoints = Object.entries(served).map(([path, methods]) => ({ path, methods, errors: 'page' as const }))
+  return { endpoints, arrive, proceed, resume }
 
-  async function authorize(params: Params, req: Request, res: Response): Promise<void> {
+  async function authorize(req: Request, res: Response): Promise<void> {
+    const params = await paramsOf(req)
     if (lacksCookies(parts, req) && askAgainByGet(parts, '/authorization', params.toString(), res)) return
     const pushed = await findPushedRequest(records, params)
     const asked = pushed?.params ?? params
@@ -132,13 +126,13 @@ export function signInFlow(parts: Parts): SignInFlow {
    * very request is enough, whatever the clocks of the processes say.
    */
   function needsLogin(visit: Visit, session: SessionRecord): boolean {
-    const { prompt, maxAgeSec, idTokenHint, acrValues = [], isAcrEssential } = visit.request
+    const { prompt, maxAgeSec, idTokenHint, acrValues = [], claims } = visit.request
     if (stepsOf(visit)?.login) return false
     if (['login', 'select_account', 'create'].some((word) => prompt.has(word))) return true
     if (maxAgeSec !== undefined && clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
     // A wish is no reason to end a silent renewal: perhaps no login reaches it (OIDC Core §5.5.1.1).
     const isWeak = acrValues.length > 0 && !acrValues.includes(session.acr ?? parts.acr)
-    if (parts.login && isWeak && (isAcrEssential || !prompt.has('none'))) return true
+    if (parts.login && isWeak && (claims.isAcrEssential || !prompt.has('none'))) return true
     if (idTokenHint !== undefined && !idTokens.read(idTokenHint)) return true // the hinted user is unknown
     return wantsOther(visit.request, session)
   }
@@ -168,8 +162,8 @@ export function signInFlow(parts: Parts): SignInFlow {
   }
 
   async function checkStrength({ req, res, request, session }: Visit): Promise<boolean> {
-    const { isAcrEssential, acrValues = [] } = request
-    if (!isAcrEssential || acrValues.length === 0 || acrValues.includes(session?.acr ?? parts.acr)) return false
+    const { claims, acrValues = [] } = request
+    if (!claims.isAcrEssential || acrValues.length === 0 || acrValues.includes(session?.acr ?? parts.acr)) return false
     await redirectError(parts, req, res, request, unmetAcr())
     return true
   }
@@ -254,21 +248,13 @@ export function signInFlow(parts: Parts): SignInFlow {
     return formPage(parts, user ? withStep(interaction, user.id, {}) : interaction, request, action, req, res)
   }
 
-  async function showLogin(
-    visit: Visit,
-    again: LoginAgain & { readonly status?: number; readonly username?: string } = {},
-  ): Promise<void> {
+  async function showLogin(visit: Visit, again: LoginAgain = {}): Promise<void> {
     if (parts.login) return sendToOwnPage(parts, visit, again.notice)
-    const { status = 200, username = visit.request.loginHint, ...notice } = again
-    pages.login(visit.res, status, { ...pageOf(visit, 'login'), username, ...notice })
+    pages.login(visit.res, { ...pageOf(visit, 'login'), username: visit.request.loginHint, ...again })
   }
 
   /** Shows the login page of the same request again, so that the user still gets to the app. */
-  function startAgain(
-    visit: Visit,
-    again: LoginAgain & { readonly status?: number } = {},
-    prompt?: string,
-  ): Promise<void> {
+  function startAgain(visit: Visit, again: LoginAgain = {}, prompt?: string): Promise<void> {
     const { params, pushedId } = visit.interaction
     const origin = { params: prompt === undefined ? params : { ...params, prompt }, pushedId }
     const request = prompt === undefined ? visit.request : { ...visit.request, prompt: new Set(prompt.split(' ')) }

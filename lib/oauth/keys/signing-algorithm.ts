@@ -1,4 +1,4 @@
-import { KeyObject, createPrivateKey, createPublicKey, type webcrypto } from 'node:crypto'
+import { type JsonWebKeyInput, KeyObject, createPrivateKey, createPublicKey, type webcrypto } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
 import { keyMismatch } from '../../bearer/keys/algorithm'
 import { ownKey } from '../../bearer/keys/own-key'
@@ -23,13 +23,7 @@ const LEAST_RSA_BITS = 2_048
  * @throws {TypeError} if it is not a private key; the error never shows the key
  */
 export function signingPrivateKey(input: SigningKeyInput): KeyObject {
-  let key: KeyObject
-  try {
-    if (input instanceof KeyObject) key = ownKey(input)
-    else key = createPrivateKey(typeof input === 'string' ? pemOf(input) : { key: input, format: 'jwk' })
-  } catch {
-    throw keyError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')
-  }
+  const key = readKey('signingKeys must be private keys', input, createPrivateKey)
   if (key.type !== 'private') throw keyError(`signingKeys must be private keys; received a ${key.type} key`)
   return key
 }
@@ -58,16 +52,24 @@ export function signingAlgorithm(key: KeyObject, option = 'signingKeys'): Signin
  * @throws {TypeError} if it is no public key of RSA, P-256 or Ed25519, or {RangeError} if its size or its exponent is out of bounds
  */
 export function clientPublicKey(option: string, input: PublicKeyInput): KeyObject {
-  let key: KeyObject
-  try {
-    if (input instanceof KeyObject) key = ownKey(input.type === 'private' ? createPublicKey(input) : input)
-    else key = createPublicKey(typeof input === 'string' ? pemOf(input) : { key: input, format: 'jwk' })
-  } catch {
-    throw keyError(`${option} must be a public key: PEM, JWK or KeyObject; this one could not be read`)
-  }
+  const given = input instanceof KeyObject && input.type === 'private' ? createPublicKey(input) : input
+  const key = readKey(`${option} must be a public key`, given, createPublicKey)
   const mismatch = keyMismatch(signingAlgorithm(key, option), key)
   if (mismatch !== undefined) throw keyError(`${option} cannot be used: ${mismatch}`, RangeError)
   return key
+}
+
+function readKey(
+  must: string,
+  input: SigningKeyInput,
+  create: (key: string | JsonWebKeyInput) => KeyObject,
+): KeyObject {
+  try {
+    if (input instanceof KeyObject) return ownKey(input)
+    return create(typeof input === 'string' ? pemOf(input) : { key: input, format: 'jwk' })
+  } catch {
+    throw keyError(`${must}: PEM, JWK or KeyObject; this one could not be read`)
+  }
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */

@@ -28,7 +28,7 @@ export interface FormPage {
   /** Origins and schemes to which the response may redirect: sources for `form-action`. Undefined: any. */
   readonly onward: readonly string[] | undefined
   /** Undefined: the page names no app. */
-  readonly app: AppName | undefined
+  readonly app?: AppName
 }
 
 /** The values of the page on which a user approves an app. */
@@ -62,6 +62,10 @@ export type LoginNotice =
 
 /** What a login page that is shown again says. */
 export interface LoginAgain {
+  /** Of the response. */
+  readonly status?: number
+  /** As it was typed. */
+  readonly username?: string
   readonly notice?: LoginNotice
   readonly minutes?: number
   /** The app's own reason, in place of a notice. */
@@ -113,8 +117,8 @@ export class PageRenderer {
     if (locales !== undefined) this.#locales.set(res, requestedLocales(locales))
   }
 
-  login(res: Response, status: number, page: FormPage & LoginAgain & { readonly username: string }): void {
-    const { app, notice, minutes, refusal, username } = page
+  login(res: Response, page: FormPage & LoginAgain & { readonly username: string }): void {
+    const { app, status = 200, notice, minutes, refusal, username } = page
     const words = { app: shownApp(app), minutes: String(minutes) }
     const texts = this.#texts(res, words)
     const link = refusal?.link
@@ -234,7 +238,8 @@ ${fields}<div class="actions"><button class="primary">${texts.continue}</button>
   ): void {
     const { way = this.#ways.get(res), report } = more
     const texts = this.#texts(res, { app: shownApp(way?.app), host: isolated(way?.host ?? ''), ...report })
-    const main = html`${way && wayOn(way.link, texts)}${report && paragraph('note', texts.errorReport)}`
+    const go = way && html`<a class="button quiet" href="${way.link}" rel="noreferrer">${texts.leaveGo}</a>`
+    const main = html`${go && actions(go)}${report && paragraph('note', texts.errorReport)}`
     this.#send(res, status, texts, { title: texts[`${what}Title`], lead: texts[`${what}Lead`], main }, [])
   }
 
@@ -306,12 +311,6 @@ function noteOf({ loginNote }: PageTexts, words: Words): readonly HtmlValue[] {
     if (href === undefined) return i % 3 === 0 && text
     return isLink({ text, href }) ? html`<a href="${href}">${text}</a>` : `<a href="${href}">${text}</a>`
   })
-}
-
-/** A link that leads on. */
-function wayOn(link: string, { leaveGo }: PageTexts): Html {
-  return html`<div class="actions"><a class="button quiet" href="${link}" rel="noreferrer">${leaveGo}</a></div>
-`
 }
 
 /** The app's name, and the host that gets the code. Each stands for itself, in whatever direction it is written. */

@@ -71,28 +71,26 @@ export type ResponseMode = 'query' | 'fragment' | 'form_post'
 export interface AuthorizationRequest {
   readonly client: KnownClient
   readonly redirectUri: string
-  readonly state: string | undefined
+  readonly state?: string | undefined
   readonly responseMode: ResponseMode
   /** `none`: the browser goes back without a response, to a page of this server's own. */
   readonly responseType: ResponseType | 'none'
   readonly scope: readonly string[]
-  readonly challenge: Challenge | undefined
-  readonly nonce: string | undefined
+  readonly challenge?: Challenge | undefined
+  readonly nonce?: string | undefined
   readonly prompt: ReadonlySet<string>
   /** The user must sign in again if the last login is older than this many seconds. */
-  readonly maxAgeSec: number | undefined
+  readonly maxAgeSec?: number | undefined
   readonly loginHint: string
-  readonly idTokenHint: string | undefined
+  readonly idTokenHint?: string | undefined
   readonly claims: ClaimsRequest
-  readonly uiLocales: string | undefined
+  readonly uiLocales?: string | undefined
   /** The strengths of login that the app asks for, best first; undefined where it does not ask for the strength. */
-  readonly acrValues: readonly string[] | undefined
-  /** Whether one of them is needed: no weaker login will do. */
-  readonly isAcrEssential: boolean
+  readonly acrValues?: readonly string[] | undefined
   /** The audiences of the requested resources; undefined if none was requested. */
-  readonly audience: readonly string[] | undefined
+  readonly audience?: readonly string[] | undefined
   /** The thumbprint of the key that the code is bound to (RFC 9449 §10). */
-  readonly dpopJkt: string | undefined
+  readonly dpopJkt?: string | undefined
 }
 
 /**
@@ -179,7 +177,6 @@ export function readAuthorizationRequest(
     dpopJkt: dpopJktOf(params.get('dpop_jkt')),
     uiLocales: params.get('ui_locales'),
     acrValues: acrValuesOf(params, claims),
-    isAcrEssential: claims.isAcrEssential,
   }
 }
 

@@ -7,20 +7,14 @@ export interface ClaimsRequest {
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
   /** The only user whom the app accepts. */
-  readonly sub: string | undefined
+  readonly sub?: string | undefined
   /** The strengths of login that the id_token is asked to have; undefined where it need not have `acr`. */
-  readonly acrValues: readonly string[] | undefined
+  readonly acrValues?: readonly string[]
   readonly isAcrEssential: boolean
 }
 
 /** A request without `claims`. */
-const NOTHING: ClaimsRequest = {
-  userinfo: [],
-  idToken: [],
-  sub: undefined,
-  acrValues: undefined,
-  isAcrEssential: false,
-}
+export const NO_CLAIMS: ClaimsRequest = { userinfo: [], idToken: [], isAcrEssential: false }
 
 /**
  * Reads the parameter `claims`. Unknown claims are ignored (§5.5). Essential and voluntary claims are treated alike:
@@ -37,7 +31,7 @@ export function readClaimsRequest(
   known: readonly string[],
   acr: string | undefined,
 ): ClaimsRequest {
-  if (text === undefined) return NOTHING
+  if (text === undefined) return NO_CLAIMS
   const claims = parsed(text)
   const [userinfo, idToken] = [memberOf(claims, 'userinfo'), memberOf(claims, 'id_token')]
   const subs = [userinfo, idToken].map(({ sub }) => (isJsonObject(sub) ? sub.value : undefined))
@@ -72,7 +66,7 @@ function memberOf(claims: Readonly<Record<string, unknown>>, name: string): Read
 }
 
 function acrOf(idToken: Readonly<Record<string, unknown>>): Pick<ClaimsRequest, 'acrValues' | 'isAcrEssential'> {
-  if (!Object.hasOwn(idToken, 'acr')) return { acrValues: undefined, isAcrEssential: false }
+  if (!Object.hasOwn(idToken, 'acr')) return { isAcrEssential: false }
   const asked = isJsonObject(idToken.acr) ? idToken.acr : {}
   const wanted: readonly unknown[] = Array.isArray(asked.values) ? asked.values : [asked.value]
   return {

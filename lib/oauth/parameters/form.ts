@@ -17,6 +17,11 @@ export function queryOf(req: Request): Params {
   return Params.parse(at < 0 ? '' : req.url.slice(at + 1))
 }
 
+/** The parameters of a form or, where nothing is posted, of the query. @throws {OAuthError} as {@link formOf} */
+export async function paramsOf(req: Request): Promise<Params> {
+  return req.method === 'POST' ? formOf(req) : queryOf(req)
+}
+
 /**
  * The parameters of a form-encoded body, also if a body parser of the app has already read it.
  *
