@@ -6,5 +6,5 @@ import { Places } from '../places'
  * one block of addresses. Others wait up to 100 ms for their turn.
  */
 export function issuerCalls(clock: Clock, places = 24, longestWaitMs = 100): Places {
-  return new Places({ places, leavesRoom: true, mostWaiting: Math.max(256, 2 * places), longestWaitMs }, clock)
+  return new Places({ places, leavesRoom: true, mostWaiting: Math.max(256, 8 * places), longestWaitMs }, clock)
 }
