@@ -45,6 +45,24 @@ export function unref<T extends Partial<NodeJS.Timeout> | null | undefined>(time
   return timer
 }
 
+/** A moment by both clocks. While a machine is suspended, `now()` may stand still; an administrator may set `date()`. */
+export interface Moment {
+  readonly now: number
+  readonly date: number
+}
+
+/** Before every moment. */
+export const NEVER: Moment = { now: -Infinity, date: -Infinity }
+
+export function momentOf(clock: Clock): Moment {
+  return { now: clock.now(), date: clock.date() }
+}
+
+/** Milliseconds since a moment, by the clock that has gone further: what was kept over a suspension is old. */
+export function sinceMs(clock: Clock, { now, date }: Moment): number {
+  return Math.max(clock.now() - now, clock.date() - date)
+}
+
 /** The clock's `now()` in whole microseconds, the unit of every sum in this package. */
 export function nowUs(clock: Clock): number {
   return Math.round(clock.now() * 1_000)

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '../../http/clock'
+import { type Clock, type Moment, momentOf, sinceMs } from '../../http/clock'
 import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
 import { functionOption, isText, oneOf, option, readOptions, text, wholeNumber } from '../../http/option-table'
 import { checkSecureUrl } from '../../http/fetch/secure-url'
@@ -46,7 +46,8 @@ const TABLE = {
 interface Answer {
   /** Undefined if the token is not active. */
   readonly claims: Claims | undefined
-  readonly until: number
+  readonly at: Moment
+  readonly lifeMs: number
   /** Set if the endpoint failed for this token only. */
   readonly failure?: Refusal
 }
@@ -93,7 +94,7 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
   return function verify(token, from) {
     const name = hash('sha256', token)
     const known = answers.get(name)
-    if (known && clock.now() < known.until) return judge(known, token)
+    if (known && sinceMs(clock, known.at) < known.lifeMs) return judge(known, token)
     answers.delete(name)
     if (clock.now() < retryAt) return unavailable(problem)
     const network = clientNetwork(from)
@@ -109,10 +110,7 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
         throw problem
       })
       healthyUntil = clock.now() + PAUSE_MS
-      return remember(name, block, {
-        claims: claims.active ? claims : undefined,
-        until: clock.now() + cacheSec * 1_000,
-      })
+      return remember(name, block, { claims: claims.active ? claims : undefined, lifeMs: cacheSec * 1_000 })
     } catch (cause) {
       if (!(await isHealthy())) {
         problem = cause
@@ -122,7 +120,7 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
       // A healthy endpoint that refuses the request will refuse it again: the token is invalid. Other failures may pass.
       const isRefused = cause instanceof FetchProblem && REFUSES_TOKEN.has(cause.status)
       const failure: Refusal = isRefused ? { refused: 'inactive', cause } : unavailable(cause)
-      return remember(name, block, { claims: undefined, until: clock.now() + PAUSE_MS, failure })
+      return remember(name, block, { claims: undefined, lifeMs: PAUSE_MS, failure })
     }
   }
 
@@ -152,7 +150,8 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     return clock.now() < healthyUntil
   }
 
-  function remember(name: string, block: string, answer: Answer): Answer {
+  function remember(name: string, block: string, said: Omit<Answer, 'at'>): Answer {
+    const answer = { ...said, at: momentOf(clock) }
     answers.set(name, answer, block, ANSWER_BYTES + JSON.stringify(answer.claims ?? '').length)
     return answer
   }

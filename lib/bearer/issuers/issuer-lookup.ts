@@ -1,4 +1,4 @@
-import type { Clock } from '../../http/clock'
+import { type Clock, type Moment, momentOf, sinceMs } from '../../http/clock'
 import { answerOfApp } from '../../http/fetch/app-answer'
 import { issuerCalls } from '../../http/fetch/issuer-calls'
 import { OwnedRecords } from '../../http/owners'
@@ -21,7 +21,7 @@ const TOO_MANY = new Error('too many calls of the option issuers are running')
  * called a bounded number of times at once, of which one block of addresses has half, and once at a time for one name.
  */
 export class IssuerLookup {
-  readonly #kept = new OwnedRecords<{ readonly issuer: TrustedIssuer; readonly until: number }>(MOST_KEPT)
+  readonly #kept = new OwnedRecords<{ readonly issuer: TrustedIssuer; readonly at: Moment }>(MOST_KEPT)
   readonly #calls
 
   /** @param make makes the issuer of a name from its options; throws if they are wrong */
@@ -35,7 +35,7 @@ export class IssuerLookup {
 
   get(iss: string): TrustedIssuer | undefined {
     const kept = this.#kept.get(issuerName(iss))
-    return kept && this.clock.now() < kept.until ? kept.issuer : undefined
+    return kept && sinceMs(this.clock, kept.at) < KEPT_MS ? kept.issuer : undefined
   }
 
   forget(iss: string): void {
@@ -52,7 +52,7 @@ export class IssuerLookup {
       const options = await answerOfApp('issuers', this.clock, () => this.find(iss))
       if (options === undefined || options === null) return { issuer: undefined }
       const issuer = this.make(iss, options)
-      this.#kept.set(issuerName(iss), { issuer, until: this.clock.now() + KEPT_MS }, '')
+      this.#kept.set(issuerName(iss), { issuer, at: momentOf(this.clock) }, '')
       return { issuer }
     }
     return this.#calls.run(clientNetwork(from), ask, iss).then((answer) => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../http/clock'
+import { type Clock, NEVER, momentOf, sinceMs } from '../../http/clock'
 import { RemediedProblem, fetchFailure } from '../../http/fetch/fetch-failure'
 import { type FetchFunction, fetchJson } from '../../http/fetch/fetch-json'
 import { type Refusal, isRefusal } from '../refusal/refusal'
@@ -61,10 +61,10 @@ const NO_KEYS = 'correct the address; an issuer that signs with a shared secret 
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
   const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch, calls } = options
   let set: Jwks | undefined
-  let fetchedAt = -Infinity
+  let fetchedAt = NEVER
   let lifeMs = 0
   let flight: Promise<void> | undefined
-  let startedAt = -Infinity
+  let startedAt = NEVER
   let failures = 0
   let retryAt = -Infinity
   let problem: unknown
@@ -100,7 +100,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   /** The set that requests are served from at once, if it may be; begins to fetch the next one in time. */
   function serving(): Jwks | undefined {
-    const age = clock.now() - fetchedAt
+    const age = sinceMs(clock, fetchedAt)
     // After a failure, requests that the last good set can serve do not wait for the issuer.
     if (age > lifeMs && !(failures > 0 && isUsable())) return undefined
     if (age > lifeMs * REFRESH_AHEAD) void refresh()
@@ -120,14 +120,14 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   /** Resolves when tokens that no key fits may cause the next fetch. */
   function paused(): Promise<void> {
-    const leftMs = startedAt + OTHER_KEYS_MS - clock.now()
+    const leftMs = OTHER_KEYS_MS - sinceMs(clock, startedAt)
     if (leftMs <= 0) return Promise.resolve()
     pause ??= new Promise<void>((resolve) => clock.after(leftMs, resolve)).then(() => (pause = undefined))
     return pause
   }
 
   async function ready(): Promise<void> {
-    if (!isUsable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh(APP)
+    if (!isUsable() || isEmpty() || sinceMs(clock, fetchedAt) > lifeMs) await refresh(APP)
     if (!isUsable() || isEmpty()) throw notLoaded()
   }
 
@@ -157,7 +157,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   }
 
   function isUsable(): boolean {
-    return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
+    return set !== undefined && sinceMs(clock, fetchedAt) <= lifeMs + lastGoodMs
   }
 
   /** Turns `unknown_key` into `keys_unavailable` while the issuer fails or publishes no key: the key may exist. */
@@ -174,7 +174,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   /** Resolves when the current or next allowed fetch ends; never rejects. @param from the request that needs it */
   function refresh(from?: ClientRequest | typeof APP): Promise<void> {
     if (!flight && clock.now() >= retryAt) {
-      startedAt = clock.now()
+      startedAt = momentOf(clock)
       flight = inTurn(from).finally(() => (flight = undefined))
     } else if (flight && calls) void inTurn(from)
     return flight ?? Promise.resolve()

@@ -1,4 +1,4 @@
-import { type Clock, checkClock, systemClock } from '../../http/clock'
+import { type Clock, NEVER, checkClock, momentOf, sinceMs, systemClock } from '../../http/clock'
 import { optionError } from '../../http/help'
 import { stayAlive } from '../../http/stay-alive'
 import { warn, warnOnce } from '../../http/warn-once'
@@ -124,8 +124,8 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
   /** Last entry read of Redis's history, and its number; 0 before the first. */
   let followed = { number: '0', entry: '' }
-  /** When the last good read began, by both clocks: one of them may stand still while the process is frozen. */
-  let readAt = { now: -Infinity, date: -Infinity }
+  /** When the last good read began. */
+  let readAt = NEVER
   /** When reading was last given up. */
   let givenUpAt = -Infinity
   let closed = false
@@ -172,7 +172,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   }
 
   function isLate(): boolean {
-    return Math.max(clock.now() - readAt.now, clock.date() - readAt.date) > maxOutageMs
+    return sinceMs(clock, readAt) > maxOutageMs
   }
 
   /** Whether Redis failed for as long as anybody waits, and has failed since. */
@@ -202,6 +202,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     exp?: number,
   ): Promise<Revocation> {
     for (const [name, value] of Object.entries({ issuer, ...ids })) needText(name, value)
+    if (/[{}]/.test(issuer)) throw optionError(`issuer must name one tenant, as iss does; received ${shown(issuer)}`)
     const beforeSec = moment('beforeSec', before ?? clock.date() / 1_000)
     const untilSec =
       (exp === undefined ? beforeSec + tokenLifetimeSec : moment('expSec', Math.min(exp, LATEST_SEC))) + TOLERANCE_SEC
@@ -259,7 +260,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   }
 
   async function follow(): Promise<void> {
-    const [askedAt, date] = [clock.now(), clock.date()]
+    const askedAt = momentOf(clock)
     try {
       const answer = await redis.run(FOLLOW, keys.slice(0, 1), [followed.number, followed.entry])
       const [same, ...rest] = answer as (string | number)[]
@@ -267,16 +268,16 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
       const lost = same === 1 ? [] : list.entries().filter(({ entry }) => !there.has(entry))
       const missing = [...lost, ...[...unwritten].map(([entry, overMs]) => ({ entry, overMs }))]
       if (missing.length > 0) await write(missing)
-      readAt = { now: askedAt, date }
+      readAt = askedAt
       givenUpAt = -Infinity
       warnedOfReading = false
     } catch (cause) {
       problem = cause
       if (isGivenUp()) givenUpAt = clock.now()
     }
-    if (askedAt < tidyAt) return
+    if (askedAt.now < tidyAt) return
     list.forget(clock.date())
-    tidyAt = askedAt + TIDY_MS
+    tidyAt = askedAt.now + TIDY_MS
   }
 
   /** Adds revocations with their numbers. */
@@ -291,7 +292,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   }
 
   async function ready(): Promise<void> {
-    while (readAt.now === -Infinity && !closed) await caughtUp()
+    while (readAt === NEVER && !closed) await caughtUp()
   }
 
   function close(): Promise<void> {

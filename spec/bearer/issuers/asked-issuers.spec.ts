@@ -35,6 +35,11 @@ describe('requireBearer({ issuers }) with a function', () => {
     customers.clear()
     clock.advance(3_600_000)
     assert.equal(await statusOf(one), 401)
+    customers.set(iss, options)
+    assert.equal(await statusOf(one), 200)
+    customers.clear()
+    clock.setDate(clock.date() + 3_600_000) // the machine was suspended: only the date has gone on
+    assert.equal(await statusOf(one), 401)
   })
 
   it('answers 503 where the function throws, or returns what is no trusted issuer with keys', async () => {

@@ -10,7 +10,7 @@ import { introspecting } from '../../../lib/bearer/issuers/introspection'
 import { manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
-import { until } from '../../support/until'
+import { atLeast, until } from '../../support/until'
 import { apiOf } from '../api'
 
 const issuer = 'https://as.test'
@@ -130,6 +130,8 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     state.answer = { active: false }
     clock.advance(20_000)
     assert.deepEqual([(await ask('t')).status, asked.length], [401, 3])
+    clock.setDate(clock.date() + 30_000) // the machine was suspended: only the date has gone on
+    assert.deepEqual([(await ask('t')).status, asked.length], [401, 4])
   })
 
   it('keeps answers within a bound of bytes, and lets the least recently used go', async () => {
@@ -185,6 +187,17 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     open()
     await Promise.all([...flood, ...honest])
     await assert.rejects(bearer.check('ada', { ip: 7 as never }), /ip must be a string/)
+  })
+
+  it('lets all users in whose tokens are new at once, as after a restart', async () => {
+    const { state, asked, bearer } = await opaque({}, { maxCalls: 64 })
+    let open = () => {}
+    state.gate = new Promise((resolve) => (open = resolve))
+    const users = Array.from({ length: 400 }, (_, i) => bearer.check(`t${i}`, { ip: `10.${i}.1.1` }))
+    await until(() => asked.length, atLeast(60))
+    open()
+    await Promise.all(users)
+    assert.equal(asked.length, 400)
   })
 
   it('answers an outage with 503, never with 401, and asks once a second meanwhile', async () => {

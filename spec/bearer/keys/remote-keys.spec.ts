@@ -87,6 +87,17 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token())).status, 200)
   })
 
+  it('fetches the keys before it answers, once the machine was suspended, and only the date has gone on', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask } = await api({ issuer, clock })
+    const known = token()
+    assert.equal((await ask(known)).status, 200)
+    state.keys = [b.jwk]
+    clock.setDate(clock.date() + 700_000)
+    assert.equal((await ask(known)).status, 401)
+  })
+
   it('takes the issuer as its metadata write it, with a slash at its end or without', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     state.instead = (req, res) => {
