@@ -106,16 +106,20 @@ export class RevocationList {
  */
 function namesOf({ issuer, claims, sub, userId, clientId }: Revocable, { issuers = [], sidFrom }: NamingRules) {
   const users = [...new Set([sub, userId])].filter((id) => id !== undefined)
-  const logins = (sidFrom ?? ['sid']).map((path) => claimAt(claims, path)).filter((id) => typeof id === 'string')
+  const logins = (sidFrom ?? ['sid']).flatMap((path) => idIn(claimAt(claims, path)))
   const client = clientId === undefined || clientId === '' ? [] : [clientId] // an empty client id names no app
-  const { jti } = claims
   return [...new Set([issuer, ...issuers].map(issuerName))].flatMap((name) => [
-    ...(typeof jti === 'string' ? [nameOf('t', name, jti)] : []),
+    ...idIn(claims.jti).map((id) => nameOf('t', name, id)),
     ...logins.map((id) => nameOf('l', name, id)),
     ...users.map((id) => nameOf('s', name, id)),
     ...client.map((id) => nameOf('c', name, id)),
     ...(logins.length > 0 ? [] : users.flatMap((id) => client.map((app) => nameOf('a', name, id, app)))),
   ])
+}
+
+/** An id as text: some issuers write a number. */
+function idIn(claim: unknown): readonly string[] {
+  return typeof claim === 'string' || typeof claim === 'number' ? [String(claim)] : []
 }
 
 /** The one place that makes a name: kind, and a hash. A slash at the end of the issuer makes no difference. */

@@ -110,6 +110,8 @@ describe('redisRevocations()', async () => {
       [pool, { ...ofPool, origin_jti: 'o1' }, () => here.revokeSession(other, 'o1')],
       [base, { ...ofBase, session_id: 's1' }, () => here.revokeSession(base.issuer as string, 's1')],
       [slash, { ...ofSlash, jti: 'j3' }, () => here.revokeToken('https://acme.test', 'j3')],
+      [slash, { ...ofSlash, jti: 4711 }, () => here.revokeToken('https://acme.test', '4711')],
+      [slash, { ...ofSlash, sid: 12 }, () => here.revokeSession('https://acme.test', '12')],
       [slash, ofSlash, () => here.revokeSession('https://acme.test', 'gone', { sub: 'ada', clientId: 'web' })],
     ] as const
     for (const [server, claims, revoke] of rows) {
@@ -135,6 +137,10 @@ describe('redisRevocations()', async () => {
         message: /^id must be a text; received/,
       })
     }
+    await assert.rejects(
+      here.revokeSubject('https://login.test/{tid}', 'ada'),
+      /^TypeError: issuer must name one tenant/,
+    )
   })
 
   it('keeps a revocation until the token has ended, and warns of tokens that live longer', async () => {
