@@ -57,7 +57,7 @@ export function failureOf(server: string, err: unknown, usesTls: boolean): Redis
   if (code === 'REFUSED') {
     const { message, command } = err as Error & { readonly command?: { readonly name?: string } }
     const [said = ''] = message.slice(0, 100).split(/,? with args/) // the arguments of HELLO and AUTH hold the password
-    const isHello = command?.name === 'hello' || /hello/i.test(said)
+    const isHello = /hello/i.test(said) || (command?.name === 'hello' && /command|protocol/i.test(said))
     const remedy = isHello ? 'if it lacks HELLO, pass a client with protocol: 2' : 'see what it means there'
     return new RedisUnavailableError(server, code, `answers ${JSON.stringify(said)}: ${remedy}`)
   }

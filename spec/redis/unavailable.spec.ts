@@ -18,16 +18,21 @@ const WRONG = 'hunter2-of-nobody'
 let open: Server
 let locked: Server
 const http = createHttpServer((_req, res) => void res.end())
+/** A server that answers one error to all commands, HELLO included. */
+const usedUp = createServer((socket) => {
+  socket.on('data', (sent) => socket.write('-ERR max requests\r\n'.repeat(String(sent).match(/^\*/gm)?.length ?? 0)))
+})
 before(async () => {
   ;[open, locked] = await Promise.all([startRedis(), startRedis()])
   await locked.command('CONFIG', 'SET', 'requirepass', PASSWORD)
-  await new Promise<void>((resolve) => void http.listen(0, '127.0.0.1', resolve))
+  for (const server of [http, usedUp]) await once(server.listen(0, '127.0.0.1'), 'listening')
 })
 after(async () => {
   http.close()
+  usedUp.close()
   await Promise.all([open.stop(), locked.stop()])
 })
-const httpPort = () => (http.address() as AddressInfo).port
+const portOf = (server: typeof usedUp) => (server.address() as AddressInfo).port
 
 /** What is wrong, the URL, and what the message says: cause and remedy. */
 const CAUSES: readonly [string, () => string | Promise<string>, RegExp][] = [
@@ -53,8 +58,13 @@ const CAUSES: readonly [string, () => string | Promise<string>, RegExp][] = [
   ],
   [
     'an HTTP port',
-    () => `redis://127.0.0.1:${httpPort()}`,
+    () => `redis://127.0.0.1:${portOf(http)}`,
     /127\.0\.0\.1:\d+ answers, but not as Redis does \(NOT_REDIS\): correct the port/,
+  ],
+  [
+    'a quota that is used up',
+    () => `redis://127.0.0.1:${portOf(usedUp)}`,
+    /127\.0\.0\.1:\d+ answers "ERR max requests": see what it means there/,
   ],
   [
     'TLS to a server without TLS',
