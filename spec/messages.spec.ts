@@ -191,6 +191,16 @@ describe('a mistake is told by one warning:', () => {
     })
   }
 
+  it('throttle() at the end of a router, behind its routes', async (t) => {
+    for (const [, express] of EXPRESS_VERSIONS) {
+      const said = warned(t, 'TOLLGATE_AFTER_ROUTES')
+      const router = express.Router().get('/tree', guard)
+      const app = express().use('/api', router.use(packageCopy().throttle({ headers: { throttle: false } })))
+      await (await serve(app)).get('/api/gone')
+      await until(() => said.length, 1)
+    }
+  })
+
   // A warning is said once in each copy of the package.
   it('and not for throttle() after a health check, and before routes, routers or other handlers', async (t) => {
     const said = warned(t)
@@ -205,9 +215,8 @@ describe('a mistake is told by one warning:', () => {
         (app) => app.use(end),
       ]
       for (const mount of afterwards) {
-        const app = express()
-          .get('/health', end)
-          .use(copy.throttle({ headers: { throttle: false } }))
+        const router = express.Router().get('/health', end)
+        const app = express().use(router.use(copy.throttle({ headers: { throttle: false } })))
         mount(app)
         await (await serve(app)).get('/gone')
       }

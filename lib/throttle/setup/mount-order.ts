@@ -3,7 +3,7 @@ import { warnOnce } from '../../http/warn-once'
 
 /** A layer of Express's router, as far as it is read here. */
 interface Layer {
-  readonly handle: { readonly length: number; readonly stack?: unknown }
+  readonly handle: { readonly length: number; readonly stack?: Layer[] }
   readonly name?: string
   readonly route?: unknown
 }
@@ -27,13 +27,14 @@ export function checkMountOrder(throttle: RequestHandler, req: Request, res: Res
 /** Whether routes stand before the throttle, and none after it. Error handlers and handlers `(req, res)` are no routes. */
 function isAfterRoutes(throttle: RequestHandler, app: Application | undefined): boolean {
   const routed = (app ?? {}) as { readonly _router?: { stack?: Layer[] }; readonly router?: { stack?: Layer[] } }
-  const stack = (routed._router ?? routed.router)?.stack // Express 4 has _router, and throws for router
-  const at = stack?.findIndex(({ handle }) => (handle as unknown) === throttle) ?? -1
-  if (stack === undefined || at === -1) return false
+  const layers = (routed._router ?? routed.router)?.stack?.flatMap(withInner) ?? [] // Express 4 throws for router
+  const at = layers.findIndex(({ handle }) => (handle as unknown) === throttle)
   const isEnd = ({ route, handle }: Layer) => route === undefined && (handle.length === 4 || handle.length <= 2)
-  return stack.slice(0, at).some(hasRoutes) && stack.slice(at + 1).every(isEnd)
+  const isRoute = ({ route, name }: Layer) => route !== undefined || name === 'mounted_app'
+  return at !== -1 && layers.slice(0, at).some(isRoute) && layers.slice(at + 1).every(isEnd)
 }
 
-function hasRoutes({ route, handle, name }: Layer): boolean {
-  return route !== undefined || handle.stack !== undefined || name === 'mounted_app'
+/** A layer; of a router its layers. */
+function withInner(layer: Layer): Layer[] {
+  return layer.handle.stack?.flatMap(withInner) ?? [layer]
 }
