@@ -26,7 +26,7 @@ export interface ShownWindow {
 export interface ShownSubject {
   /** The hash by which Redis knows it. */
   readonly subject: string
-  /** Undefined where the app's `label` says nothing, or neither the store nor a refusal of this process tells the subject's text. */
+  /** Undefined if the app's `label` returns none, or if neither the store nor a refusal of this process has the text. */
   readonly name: string | undefined
   /** Whether it can be reset by its hash: this process or the store knows the hash's subject. */
   readonly known: boolean
@@ -41,9 +41,9 @@ export class Names {
   readonly #label: ((subject: string) => string | undefined) | undefined
 
   /**
-   * @param own those who asked this process
+   * @param own subjects that this process has served
    * @param windows what all processes have published; the store may keep a subject's text, shortened
-   * @param refused those whom this process has refused: they are named without a label, since somebody has to act
+   * @param refused subjects that this process has refused: named also without a label, since an operator has to act
    * @param label the app's
    */
   constructor(

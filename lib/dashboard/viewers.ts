@@ -19,7 +19,7 @@ interface Viewer {
   readonly block: string
 }
 
-/** Those who watch, by server-sent events, each with a view of their own. While nobody does, nothing is read or runs. */
+/** Browsers that watch by server-sent events, each with a view of its own. While none does, nothing is read. */
 export class Viewers {
   readonly #clock: Clock
   readonly #hashOf: (subject: string) => string

@@ -124,9 +124,9 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   })
 
   async function read(): Promise<Published> {
-    const said: Said = new Map()
-    const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, said)))
-    const refusals = [...said.values()]
+    const byProcess: RefusalsByProcess = new Map()
+    const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, byProcess)))
+    const refusals = [...byProcess.values()]
     const windows = withRefusals(found.flat(), refusals).sort(bySpent)
     const overloads = refusals.flatMap(({ overload }) => overload ?? [])
     const processes = await livingIn(all, fullPrefix)
@@ -198,7 +198,7 @@ function bySpent(a: PublishedWindow, b: PublishedWindow): number {
   return b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1)
 }
 
-/** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
+/** A connection of our own that does not reconnect: a viewer hears at once that Redis is away. */
 function connectionOf(to: RedisClient | string, protocol?: typeof RESP2): Redis | Cluster {
   const once = { ...ONCE, ...protocol }
   if (typeof to === 'string') return new (ioredis().Redis)(to, { ...once, retryStrategy: () => null })
@@ -260,14 +260,14 @@ async function livingIn(redis: Redis | Cluster, prefix: string): Promise<number 
 /** Keys may be named twice by SCAN: what was found is kept by key. */
 type Found = Map<string, PublishedWindow>
 
-/** What each process refuses, by its name: it says so to each master. */
-type Said = Map<string, RefusalsMessage>
+/** Refusals by the process's name. Each process reports them to each master. */
+type RefusalsByProcess = Map<string, RefusalsMessage>
 
-async function windowsOf(node: Redis, prefix: string, said: Said): Promise<PublishedWindow[]> {
+async function windowsOf(node: Redis, prefix: string, byProcess: RefusalsByProcess): Promise<PublishedWindow[]> {
   const now = await timeOf(node)
   const found: Found = new Map()
   let cursor = '0'
-  do cursor = await scan(node, prefix, cursor, now, found, said)
+  do cursor = await scan(node, prefix, cursor, now, found, byProcess)
   while (cursor !== '0')
   return [...found.values()]
 }
@@ -308,7 +308,7 @@ async function scan(
   cursor: string,
   now: number,
   found: Found,
-  said?: Said,
+  byProcess?: RefusalsByProcess,
 ): Promise<string> {
   node.options.keyPrefix = '' // a node of a Cluster has that of the Cluster's client
   const match = windowKeyPattern(prefix)
@@ -318,7 +318,8 @@ async function scan(
     const fields = hashes[i] ?? {}
     const window = parsePublishedWindow(prefix, key, fields, now)
     if (window) found.set(key, window)
-    else for (const [process, refusals] of parseRefusals(prefix, key, fields, now) ?? []) said?.set(process, refusals)
+    else
+      for (const [process, refusals] of parseRefusals(prefix, key, fields, now) ?? []) byProcess?.set(process, refusals)
   }
   return next
 }

@@ -26,10 +26,10 @@ interface Upload {
 }
 
 /**
- * Watches a handler read the body of this request. It waits where it finds nothing to read and not all of the body has
- * arrived; it does not where it leaves the stream paused, or works on what it has read.
+ * Watches a handler read the body of this request. The handler waits if it finds nothing to read before the body is
+ * complete. It does not wait while the stream is paused, or while it works on what it has read.
  *
- * One without a body, or with an empty one, is left as it is.
+ * A request without a body, or with an empty one, is left as it is.
  */
 export function watchUpload(req: IncomingMessage, observer: UploadObserver): void {
   if (!hasBody(req)) return

@@ -18,16 +18,18 @@ export class GrantedTime {
   until = 0
   /** It was granted to a subject that comes now and then: unused, it is left to lapse. */
   isStanding = false
-  /** Time asked for since the last tick and in the tick before; most requests at once in the two; the latest price. */
+  /** Time asked for since the last tick, and in the tick before that. */
   demandUs = 0
   #latelyUs = 0
   wasAsked = false
+  /** The most requests at once since the last tick. */
   #peak = 0
+  /** The latest price. */
   #unitUs = 0
   /** When the latest request asked, and whether that was soon after the one before. */
   #askedAt = -Infinity
   #cameSoon = false
-  /** It was, or the one before was: who comes again after a pause comes in a row as the last time. */
+  /** The latest request, or the one before it, came soon. A subject that came in a row does so again after a pause. */
   #isRegular = false
 
   /** A request asks for time. */
@@ -71,8 +73,7 @@ export class GrantedTime {
 
   /** Time to ask for ahead where requests follow each other from tick to tick. */
   #hotUs(): number {
-    const unitUs = this.#unitUs
-    return Math.floor(Math.max(1.25 * this.#latelyUs, this.demandUs > unitUs ? 2 * this.demandUs : 0))
+    return Math.floor(Math.max(1.25 * this.#latelyUs, this.demandUs > this.#unitUs ? 2 * this.demandUs : 0))
   }
 
   /** Time to ask for ahead where the subject comes again within the lease. */

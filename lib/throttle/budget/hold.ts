@@ -20,7 +20,7 @@ export interface WaitRule {
 }
 
 /**
- * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
+ * Why a request is refused. `spent`: used time has reached the limit. `reserved`: running requests have reserved the rest,
  * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
  * `outage`: the store does not answer, and this process's share is used up. `overload`: the process sheds load, and the
  * subject asks for more than its part.

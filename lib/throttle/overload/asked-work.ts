@@ -23,7 +23,7 @@ interface Asked {
  */
 export class AskedWork {
   readonly #byPayer = new Map<string, Asked>()
-  /** What the user asked for who asked for most, when all were last looked at. */
+  /** Work of the user who asked for most, when all payers were last looked at. */
   #mostUs = 0
   #lookedAt = -Infinity
 
@@ -38,8 +38,8 @@ export class AskedWork {
   }
 
   /**
-   * The level for a share: the same amount of work for every payer. Who asked for less is let in as a whole, who asked for
-   * more in proportion, and both together are `share` of all work. Microseconds, as {@link add} returns them.
+   * The amount of work per payer at which `share` of all work is let in. All work of a payer who asked for less is let
+   * in, and this amount of one who asked for more. Microseconds, as {@link add} returns them.
    */
   level(share: number, now: number): number {
     this.#look(now)
@@ -74,7 +74,7 @@ export class AskedWork {
     return isGuest ? Math.max(us, this.#mostUs) : us
   }
 
-  /** Brings all up to date, and lets go of what counts no more. */
+  /** Brings the work of all payers up to date, and forgets payers without any. */
   #look(now: number): void {
     this.#lookedAt = now
     this.#mostUs = 0

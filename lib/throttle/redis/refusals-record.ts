@@ -1,12 +1,12 @@
 import type { OverloadMessage } from '../events'
 import type { RefusalsMessage, RefusedSubject } from '../refusals'
 
-/** What a heartbeat says of refusals counts for this long. */
+/** A process's refusals count for this long after the heartbeat that told them. */
 const SAID_MS = 3_000
 
 /**
- * The key of what processes refuse, a hash that expires when none says so any more. It is like a window's, but for a
- * subject that no hash has: whoever reads all windows finds it on the way.
+ * The key of a hash with the refusals of each process. It expires when no process reports any. Its name is like that of
+ * a window, for a subject that cannot exist, so a scan of all windows finds it.
  */
 export function refusalsKey(prefix: string, tag: string): string {
   return `${prefix}w4:{${tag}}:0:refusals`
@@ -26,10 +26,10 @@ export function packRefusals({ reasons, subjects, overload }: RefusalsMessage): 
 }
 
 /**
- * What processes say that refuse requests now, by their names.
+ * Refusals that processes report now, by the process's name.
  *
  * @param now the server's time in microseconds since 1970
- * @returns undefined for what is no such hash
+ * @returns undefined if the key has another form
  */
 export function parseRefusals(
   prefix: string,

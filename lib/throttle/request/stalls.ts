@@ -9,8 +9,8 @@ const STALL_US = TICK_US + 20_000
 
 /**
  * Who pays for the time in which a handler blocked the event loop: the request whose first turn it was, else all that were
- * in flight, an equal part each. One number says how much time was left out of all requests so far; a request leaves out
- * what it grew by meanwhile. An account excuses one limit of that in a window.
+ * in flight, an equal part each. `leftOutUs` is the time left out of all requests so far: a request leaves
+ * out what the number grew by while it ran. An account excuses at most one limit of that in a window.
  */
 export class StallSharing implements LeftOut {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
@@ -20,7 +20,7 @@ export class StallSharing implements LeftOut {
   #inFlight = 0
   #lookedAt = 0
   #isTimed = false
-  /** Whose handlers run in this turn of the loop, for the first time. */
+  /** The request whose handlers run in this turn of the loop, which is its first. */
   #running: Stopwatch | undefined
 
   private constructor(readonly clock: Clock) {}
