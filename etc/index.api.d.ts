@@ -1,6 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { D as DenyOptions, M as Middleware, R as Reason, a as RefusalFigures, b as ThrottleStore } from "./shared/throttle.js";
 export { A as Advice, c as DenialError, E as ErrorFormat, I as InsufficientScopeError, d as InvalidRequestError, O as OnDenied, e as OverloadOptions, f as RouteWindow, T as Throttle, g as ThrottleHeaders, h as ThrottleOptions, i as ThrottledError, U as UnauthorizedError, j as UnavailableError, k as Usage, t as throttle } from "./shared/throttle.js";
+import { D as Dialect } from "./shared/shown-budget.js";
+export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/shown-budget.js";
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { R as RedisClient } from "./shared/redis-client.js";
@@ -8,8 +10,6 @@ import { A as Algorithm, I as IssuerOptions } from "./shared/trusted-issuer.js";
 export { a as Audience, F as FindKey, b as IntrospectionOptions, K as KeyMaterial } from "./shared/trusted-issuer.js";
 import { S as Session } from "./shared/session.js";
 export { C as Claims, a as ClientSession, R as ReadSession, U as UnauthenticatedSession, b as UserSession } from "./shared/session.js";
-import { D as Dialect } from "./shared/shown-budget.js";
-export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/shown-budget.js";
 import { IncomingMessage } from "node:http";
 export { F as FetchFunction } from "./shared/fetch-json.js";
 import "node:crypto";
@@ -35,9 +35,9 @@ interface DpopOptions {
     readonly origin?: string | readonly string[] | undefined;
 }
 interface KeyControl {
-    ready(): Promise<void>;
-    reload(issuer?: string): Promise<void>;
-    keys(): readonly {
+    readonly ready: () => Promise<void>;
+    readonly reload: (issuer?: string) => Promise<void>;
+    readonly keys: () => readonly {
         readonly issuer: string;
         readonly kid: string | undefined;
         readonly algorithms: readonly Algorithm[];

@@ -1,5 +1,5 @@
 import type { Denial } from '../errors'
-import { answeredAtOnce, whenAnswered } from '../http/callback'
+import { answeredAtOnce, isThenable, whenAnswered } from '../http/callback'
 import { shown } from '../http/options'
 import { clientNetwork } from '../http/request/client-network'
 import { blockOf } from '../http/request/network'
@@ -50,7 +50,9 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
   if ('refused' in credentials) return credentials
   const verified = verifier.verify(credentials.token, request.request, credentials.isPadded)
-  return whenAnswered(verified, (token) => admitRequest(token, credentials, request, config))
+  return isThenable(verified)
+    ? verified.then((late) => admitRequest(late, credentials, request, config))
+    : admitRequest(verified, credentials, request, config)
 }
 
 /**
@@ -122,6 +124,7 @@ function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
 
 function admit(verified: VerifiedToken, config: BearerConfig, headers: Denial['headers']): Outcome | Promise<Outcome> {
   const { session: known, rules } = verified
+  if (known && !config.revocation) return { session: known, headers }
   const session = known ?? readSession(verified, config)
   if ('refused' in session) return session
   if (!config.revocation) return admitSession(session, verified, config, headers)

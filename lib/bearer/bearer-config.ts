@@ -13,8 +13,7 @@ import { ACR_OPTION, type ChallengeOptions, denialOf, isChallengeText } from './
 import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
 import { type DpopCheck, type DpopOptions, dpopCheck } from './dpop/dpop-check'
 import { issuerWarnings } from './issuer-warnings'
-import type { TokenVerifier } from './issuers/token-verifier'
-import { VERIFIER_TABLE, verifying } from './issuers/verifier-options'
+import { VERIFIER_TABLE, type Verifying, verifying } from './issuers/verifier-options'
 import type { Refusal } from './refusal/refusal'
 import type { RevocationSource } from './revocation/revocation-source'
 import { OPTION_HINTS } from './options-of-other-packages'
@@ -23,8 +22,7 @@ import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/sessio
 import { sessionSignals } from './session-signals'
 
 /** Validated options of `requireBearer()`. */
-export interface BearerConfig {
-  readonly verifier: TokenVerifier
+export interface BearerConfig extends Verifying {
   readonly challenge: ChallengeOptions
   readonly deny: DenyOptions
   readonly tokenFrom: TokenSources
@@ -38,9 +36,6 @@ export interface BearerConfig {
   readonly signalOf: ReturnType<typeof sessionSignals>
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
-  readonly clockToleranceSec: number
-  /** Whether sessions may have roles, names outside the scope syntax of RFC 6749. */
-  readonly takesRoles: boolean
   readonly mark: UnauthenticatedMark
   /** Longest accepted token, in characters. */
   readonly maxTokenLength: number
@@ -99,9 +94,9 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   const nowSec = () => clock.date() / 1_000
   const dpop = dpopCheck(values.dpop, nowSec, warnings)
   const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE, isResource: resourceMetadata !== undefined }
-  const { verifier, clockToleranceSec, takesRoles } = verifying(values, options, defaults, clock)
+  const verified = verifying(values, options, defaults, clock)
   const scope = scopeRule(values.scope) as ScopeRule
-  if (scope.role !== undefined && !takesRoles) {
+  if (scope.role !== undefined && !verified.takesRoles) {
     throw optionError(
       `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(values.scope)}`,
     )
@@ -113,7 +108,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     dpop: dpop && (dpop.required ? ('required' as const) : ('accepted' as const)),
   }
   return {
-    verifier,
+    ...verified,
     challenge,
     deny: defined({ onDenied, errorFormat, dialect }),
     tokenFrom: tokenSources(values.tokenFrom) as TokenSources,
@@ -124,8 +119,6 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     signalOf: sessionSignals(revocation, clock, (refused) => denialError(denialOf({ refused }, challenge))),
     dpop,
     nowSec,
-    clockToleranceSec,
-    takesRoles,
     mark,
     maxTokenLength,
     warn: warnings ? issuerWarnings(clock) : () => undefined,

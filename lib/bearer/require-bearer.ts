@@ -63,17 +63,22 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   function settle(outcome: Authenticated | Refusal, req: Request, res: Response, next: NextFunction): void {
-    const authenticated = 'refused' in outcome ? outcome : permitted(outcome, req)
-    if ('refused' in authenticated) {
-      if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
-      publish(req, authenticated)
-      config.warn(authenticated)
-      if (authenticated.refused === 'no_token' && options.warnings !== false) warnOfPublicRoute(req)
-      return deny(denialOf(authenticated, config.challenge, req), config.deny, req, res, next)
+    if ('refused' in outcome) return refused(outcome, req, res, next)
+    const { session, headers } = outcome
+    if (session.kind === 'unauthenticated' && !isUnauthenticatedPermitted(req)) {
+      return refused({ refused: 'unauthenticated_session' }, req, res, next)
     }
-    const { session, headers } = authenticated
     for (const name in headers) res.setHeader(name, headers[name] as string)
     letIn(session, req, next)
+  }
+
+  function refused(refusal: Refusal, req: Request, res: Response, next: NextFunction): void {
+    const isBare = refusal.refused === 'no_token'
+    if (config.optional && isBare) return letIn(undefined, req, next)
+    publish(req, refusal)
+    config.warn(refusal)
+    if (isBare && options.warnings !== false) warnOfPublicRoute(req)
+    deny(denialOf(refusal, config.challenge, req), config.deny, req, res, next)
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
@@ -96,13 +101,8 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     throw denialError(denialOf(outcome, config.challenge))
   }
 
-  const { verifier } = config
-  const issuerKeys = {
-    ready: () => verifier.ready(),
-    reload: (issuer?: string) => verifier.reload(issuer),
-    keys: () => verifier.keys(),
-  }
-  return Object.assign(middleware(requireBearer), { check, ...issuerKeys })
+  const { ready, reload, keys } = config.verifier
+  return Object.assign(middleware(requireBearer), { check, ready, reload, keys })
 }
 
 /** Warns once if a request without a token was refused on a path that `allowUnauthenticated()` lists. */
@@ -114,9 +114,4 @@ function warnOfPublicRoute(req: Request): void {
       'it accepts tokens without a user, and does not make a route public. To make it public, mount the route before ' +
       'requireBearer()',
   )
-}
-
-function permitted(authenticated: Authenticated, req: Request): Authenticated | Refusal {
-  if (authenticated.session.kind !== 'unauthenticated' || isUnauthenticatedPermitted(req)) return authenticated
-  return { refused: 'unauthenticated_session' }
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { isThenable } from '../http/callback'
+import { callGuarded, whenAnswered } from '../http/callback'
 import { type Clock, Watch } from '../http/clock'
 import type { VerifiedToken } from './issuers/token-verifier'
 import type { Reason } from './refusal/refusal'
@@ -13,6 +13,8 @@ interface Open {
   readonly aborter: AbortController
 }
 
+/** A source that fails is the matter of requests: they report it. */
+const nextRequestTells = (): void => undefined
 /** Interval of looks. Another process's revocation comes after at most 250 ms, so a session ends within a second. */
 const LOOK_MS = 500
 /** Largest number of open sessions. Beyond it the oldest ends: its client connects again. */
@@ -46,22 +48,14 @@ export function sessionSignals(
   /** Whether the session is to be looked at again. */
   function look(one: Open): boolean {
     if (clock.date() / 1_000 >= one.verified.untilSec) end(one, 'expired')
-    else if (!one.aborter.signal.aborted) ask(one)
+    else if (!one.aborter.signal.aborted) callGuarded(() => ask(one), nextRequestTells)
     return !one.aborter.signal.aborted
   }
 
-  function ask(one: Open): void {
-    try {
-      const state = revocation?.state(one.session, one.verified.rules)
-      if (isThenable(state))
-        state.then(
-          (late) => late === 'revoked' && end(one, 'revoked'),
-          () => undefined,
-        )
-      else if (state === 'revoked') end(one, 'revoked')
-    } catch {
-      // the next request reports it
-    }
+  function ask(one: Open) {
+    return whenAnswered(revocation?.state(one.session, one.verified.rules), (state) => {
+      if (state === 'revoked') end(one, 'revoked')
+    })
   }
 
   function end(one: Open, refused: Reason): void {

@@ -186,33 +186,19 @@ export function claimPolicy(
   defaults: IssuerDefaults,
   opaque?: 'introspection' | 'verify',
 ): ClaimPolicy {
-  const { clients, session, checkClaims, scopeFrom, acrFrom, authTimeFrom, sidFrom, scopeRequired, typ } = values
-  const { idTokens, timesAsText, clockToleranceSec, maxTokenAgeSec } = values
+  const { typ, clients } = values
   const issuers = issuerNames(values.issuer ?? defaults.issuer)
   const tenants = tenantPattern(issuers, values.tenants)
   const listed = audiences(values.audience ?? defaults.audience, clients, opaque)
   return {
+    ...values, // rules that are options by the same name
     issuers,
     issuer: issuers[0] as string,
     tenants,
     audiences: defaults.isResource ? listed.map((list) => list.flatMap(formsOf)) : listed,
-    clients,
     types: typ === undefined ? TYPES : [typeNamed(typ)],
-    idTokens,
-    timesAsText,
     ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),
-    clockToleranceSec,
-    maxTokenAgeSec,
-    rules: {
-      session,
-      checkClaims,
-      scopeFrom,
-      acrFrom,
-      authTimeFrom,
-      sidFrom,
-      issuers: tenants ? [] : issuers,
-      scopeRequired,
-    },
+    rules: { ...values, issuers: tenants ? [] : issuers },
   }
 }
 

@@ -44,19 +44,19 @@ export interface KeyControl {
    *
    * @throws {Error} if keys cannot be loaded; the message says why, and requests try again
    */
-  ready(): Promise<void>
+  readonly ready: () => Promise<void>
   /**
    * Fetches the issuers' keys again, even if they are fresh: for a rotation that must take effect at once.
    *
    * @param issuer only this one's. With a function in `issuers` it is asked about the issuer again, too
    * @throws {Error} as `ready()` does; the previous keys remain valid
    */
-  reload(issuer?: string): Promise<void>
+  readonly reload: (issuer?: string) => Promise<void>
   /**
    * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
    * tenant has its own, `issuer` is the tenant's.
    */
-  keys(): readonly {
+  readonly keys: () => readonly {
     /** Name of the issuer in the options; for keys of a tenant, the tenant's issuer. */
     readonly issuer: string
     /** Undefined for a key without `kid`. */

@@ -38,11 +38,12 @@ const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'ch
 const FOR_KEYS = [...Object.keys(KEY_TABLE), 'typ', 'tenants']
 const ONCE = 'give all of its keys in one entry; secret and jwksUri may stand together'
 
-interface Verifying {
+/** The verifier of tokens, and what its issuers have in common. */
+export interface Verifying {
   readonly verifier: TokenVerifier
   /** The largest tolerance of all issuers. */
   readonly clockToleranceSec: number
-  /** Whether an issuer has `scopeFrom` or `session`, so that a scope may be any text. */
+  /** Whether an issuer has `scopeFrom` or `session`: sessions may have roles, names outside the scope syntax of RFC 6749. */
   readonly takesRoles: boolean
 }
 

@@ -1,6 +1,6 @@
 import { answerOfApp } from '../../http/fetch/app-answer'
 import { issuerCalls } from '../../http/fetch/issuer-calls'
-import type { Clock } from '../../http/clock'
+import { type Clock, type Moment, momentOf, sinceMs } from '../../http/clock'
 import { type ClientRequest, clientNetwork } from '../../http/request/client-network'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { FindKey, KeyMaterial } from './key-options'
@@ -25,14 +25,15 @@ export function keyLookup(
   clock: Clock,
   calls = issuerCalls(clock),
 ): KeySource {
-  const known = new Map<string, { readonly key: VerifyKey; readonly until: number }>()
-  const current = () => [...known.values()].filter(({ until }) => clock.now() < until).map(({ key }) => key)
+  const known = new Map<string, { readonly key: VerifyKey; readonly at: Moment }>()
+  const isFresh = ({ at }: { readonly at: Moment }) => sinceMs(clock, at) < KEPT_MS
+  const current = () => [...known.values()].filter(isFresh).map(({ key }) => key)
 
   return {
     find(token, from) {
       if (!algorithms.includes(token.algorithm)) return { refused: 'algorithm' }
       const kept = known.get(nameOf(token))
-      return kept && clock.now() < kept.until ? fitting(kept.key, token) : asked(token, from)
+      return kept && isFresh(kept) ? fitting(kept.key, token) : asked(token, from)
     },
     findOther: () => undefined,
     has: (key) => current().includes(key),
@@ -59,7 +60,7 @@ export function keyLookup(
       if (material === undefined || material === null) return { refused: 'unknown_key' }
       const key = keyOf(material)
       known.delete(name)
-      known.set(name, { key, until: clock.now() + KEPT_MS })
+      known.set(name, { key, at: momentOf(clock) })
       if (known.size > MOST_KEPT) known.delete([...known.keys()][0] as string)
       return key
     } catch (cause) {
