@@ -20,9 +20,9 @@ export function hasLeft(res: ServerResponse): boolean {
  * Whether Express itself has destroyed the connection: its final handler does so after an error where the header was
  * sent. No handler has the request then, so `next` is undefined, and no end or error came from the client.
  */
-export function hasFailed({ req }: { readonly req?: IncomingMessage & { readonly next?: unknown } }): boolean {
+export function hasFailed({ req }: { readonly req?: { readonly next?: unknown; readonly socket?: Socket } }): boolean {
   if (req === undefined || !('next' in req) || req.next !== undefined) return false
-  return !req.socket.readableEnded && req.socket.errored === null
+  return req.socket?.errored === null && !req.socket.readableEnded
 }
 
 /** Whether the last `write()` filled the response's buffer. */
