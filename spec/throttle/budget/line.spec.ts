@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Request } from 'express'
 import { Accounts } from '../../../lib/throttle/store/accounts'
 import { manualClock } from '../../../lib/testing'
 import { SpecRequest, waitingOf } from '../spec-request'
@@ -45,5 +46,24 @@ describe('lines that are full together', () => {
     }
     askFor('ada', 4)
     assert.equal(lengthOf('ada'), 12)
+  })
+
+  it('cut those of the block of networks with most of them, though each is short', () => {
+    const clock = manualClock()
+    const budgets = new Accounts('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
+    const now = () => Math.round(clock.now() * 1_000)
+    const askFor = (subject: string, ip: string, count: number) => {
+      const account = budgets.payer(subject, 1_000_000, { ip } as Request, now())
+      const terms = { price: () => LIMIT_US, limitUs: LIMIT_US, waitUs: 5_000_000 }
+      for (let n = 0; n < 1 + count; n++) new SpecRequest(budgets, subject, now(), terms)
+      return account
+    }
+    const ada = askFor('ada', '203.0.113.7', 50)
+    const strangers = Array.from({ length: 800 }, (_, i) => askFor(`s${i}`, `2001:db8:0:${i.toString(16)}00::1`, 8))
+    assert.equal(ada.line.length, 50)
+    assert.equal(
+      strangers.reduce((sum, { line }) => sum + line.length, 50),
+      4_096,
+    )
   })
 })
