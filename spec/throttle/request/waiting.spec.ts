@@ -93,16 +93,21 @@ describe('throttle() says why it refuses', () => {
     assert.deepEqual([told[0]?.reason, told[0]?.figures?.spentMs, told[0]?.figures?.limitMs], ['spent', 20, 1])
   })
 
-  it('reserved: after the longest wait, with the end of a hold as Retry-After, a second at least', async (t) => {
-    const told = heard<RefusedMessage>(t, 'refused')
-    const api = await heldApi(t, { ...WAITING, limitMs: 2_000, wait: { maxMs: 100 } })
-    const [, , refused] = (await clients(api, 3)) as [Client, Client, Client]
-    assert.equal(told.length, 0)
-    api.clock.advance(100)
-    await until(() => isAnswered(refused))
-    assert.deepEqual([statusOf(refused), numberOf(refused, 'Retry-After')], [429, 1])
-    assert.deepEqual([told[0]?.reason, told[0]?.figures?.spentMs], ['reserved', 200])
-  })
+  for (const [limitMs, retryAfterSec] of [
+    [2_000, 1],
+    [8_000, 3],
+  ] as const)
+    // prettier-ignore
+    it(`reserved: after the longest wait, with the end of a hold as Retry-After, a second at least: ${limitMs}`, async (t) => {
+      const told = heard<RefusedMessage>(t, 'refused')
+      const api = await heldApi(t, { ...WAITING, limitMs, wait: { maxMs: 100 } })
+      const [, , refused] = (await clients(api, 3)) as [Client, Client, Client]
+      assert.equal(told.length, 0)
+      api.clock.advance(100)
+      await until(() => isAnswered(refused))
+      assert.deepEqual([statusOf(refused), numberOf(refused, 'Retry-After')], [429, retryAfterSec])
+      assert.deepEqual([told[0]?.reason, told[0]?.figures?.spentMs], ['reserved', 200])
+    })
 
   it('queue: at once, where too many wait', async (t) => {
     const told = heard<RefusedMessage>(t, 'refused')
