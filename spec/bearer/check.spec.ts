@@ -55,6 +55,9 @@ describe('bearer.check()', () => {
       assert.deepEqual(await reasons(wrong), [400, 'malformed_credentials'])
     assert.deepEqual(await reasons(dev.token('ada')), [403, 'scope'])
     assert.deepEqual(await reasons(dev.token('ada'), { dpop: { required: true } }), [401, 'dpop_required'])
+    await assert.rejects(checking({ dpop: { required: true } }).check('x'), ({ headers }: DenialError) => {
+      return /^DPoP error="invalid_token", /.test(headers['WWW-Authenticate'] ?? '')
+    })
     assert.deepEqual(await reasons('x'.repeat(300), { maxTokenLength: 256 }), [401, 'malformed_token'])
     const revocation = { state: () => ({ unavailable: new Error('away') }) }
     assert.deepEqual(await reasons(dev.token('ada'), { revocation }), [503, 'revocation_unavailable'])

@@ -23,7 +23,7 @@ type AnySession = {
    * Aborted when the token expires or is revoked, within a second in every process; its `reason` is the error. For what
    * outlives a request: WebSockets, event streams, subscriptions. Not enumerable.
    *
-   * @example sessionOf(req).signal.addEventListener('abort', () => res.end())
+   * @example addAbortListener(sessionOf(req).signal, () => res.destroy()) // of node:events
    */
   readonly signal: AbortSignal
   /** Classes of the login: `acr`, or what the preset or the option `acrFrom` reads. Not enumerable, frozen. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { IssuerOptions } from '../../../lib'
 import { devIssuer, manualClock } from '../../../lib/testing'
+import { until } from '../../support/until'
 import { apiOf } from '../api'
 
 describe('requireBearer({ issuers }) with a function', () => {
@@ -40,6 +41,22 @@ describe('requireBearer({ issuers }) with a function', () => {
     customers.clear()
     clock.setDate(clock.date() + 3_600_000) // the machine was suspended: only the date has gone on
     assert.equal(await statusOf(one), 401)
+  })
+
+  it('asks about a new customer while it is asked about made-up ones of another block', async () => {
+    const asked: string[] = []
+    const issuers = (name: string) => {
+      asked.push(name)
+      return name === iss ? options : new Promise<undefined>(() => undefined)
+    }
+    const { bearer } = await apiOf({ issuers, clock: manualClock(), warnings: false })
+    for (let i = 0; i < 100; i++) {
+      const madeUp = token({ iss: `https://made-up-${i}.test` })
+      void bearer.check(madeUp, { ip: `198.51.100.${i}` }).catch(() => undefined)
+    }
+    await until(() => asked.length, 12) // a block has half of what is asked at once
+    assert.equal((await bearer.check(token(), { ip: '203.0.113.9' })).sub, 'ada')
+    assert.equal(asked.length, 13)
   })
 
   it('answers 503 where the function throws, or returns what is no trusted issuer with keys', async () => {
