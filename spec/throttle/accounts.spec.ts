@@ -403,7 +403,7 @@ describe('Accounts over a store', () => {
     const asked = ask(1_000)
     await settle()
     assert.ok(asked.hasBegun)
-    assert.equal(asked.hold.number, number + 1)
+    assert.equal(accounts.account('ada', now()).number, number + 1)
     assert.equal(server.model.hash(id, number), undefined)
   })
 

@@ -349,7 +349,6 @@ class AccountState {
   /** Lets a request in. Its time stands still until {@link run}. */
   begin(hold: Hold, priceUs = hold.priceUs): void {
     hold.priceUs = priceUs
-    hold.number = this.number
     this.own.begin(hold)
     this.#ranUnder(hold)
     if (!this.server.isMemory) this.grant.started(hold.priceUs, this.own.live.length)
@@ -376,7 +375,6 @@ class AccountState {
 
   /** Refuses a request. */
   refuse(hold: Hold): void {
-    hold.number = this.number
     hold.state = 'ended'
   }
 

@@ -70,8 +70,6 @@ export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
   stalledBaseUs = 0
   /** Time that it was charged for while it was live, beside its stopwatch. */
   chargedUs = 0
-  /** The window that it was let in to. */
-  number = 0
   /** While it waits: since when, and when it is refused at the latest, in µs of the process's clock. */
   joinedAt = 0
   waitsUntil = 0
