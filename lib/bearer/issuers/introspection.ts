@@ -21,7 +21,10 @@ export interface IntrospectionOptions extends ClientCredentials {
   readonly endpoint: string
   /** Lifetime of a cached answer, at most until the token expires: whole seconds, 0 to 300. Default 10. */
   readonly cacheSec?: number | undefined
-  /** Memory for cached answers, in bytes: whole, 0 to 4,000,000,000. The least recently used go first. Default 32,000,000. */
+  /**
+   * Memory for cached answers, in bytes: whole, 0 to 4,000,000,000. Those go first that were used least recently, of the
+   * block of addresses that has most. Default 32,000,000.
+   */
   readonly cacheBytes?: number | undefined
   /**
    * Calls at once: whole, 2 to 10,000, of which one block of addresses has half. Others wait up to 5 s. Default 256.
