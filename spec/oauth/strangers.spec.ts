@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { type OAuthStore, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
+import {
+  type OAuthStore,
+  type UserDirectory,
+  clientDirectory,
+  memoryOAuthStore,
+  redisOAuthStore,
+} from '../../lib/oauth'
 import { DirectoryBusyError, HashSlots } from '../../lib/oauth/directories/hash-slots'
 import { requestNetwork } from '../../lib/oauth/request-network'
 import { manualClock } from '../../lib/testing'
+import { answering } from '../support/answering'
+import { databaseOfSuite } from '../support/redis'
 import { keyHolder } from './key-holder'
-import { type Form, askToken, post, postJson, startServer } from './support'
+import { type Form, USERS, askToken, post, postJson, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 const SPA = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
@@ -231,6 +239,33 @@ describe('a name at the login page', () => {
       assert.deepEqual(known, unknown, `attempt ${i}`)
     }
     for (const status of [403, 429]) assert.equal((await callsFor('bob'))[0], status)
+  })
+})
+
+describe('logins from many networks', () => {
+  const own = databaseOfSuite()
+
+  it('leave no counter in Redis where nothing was checked, or the password was right', async (t) => {
+    const store = redisOAuthStore(own.url)
+    t.after(() => store.close())
+    await answering(store)
+    const busy = new DirectoryBusyError(1)
+    const isRight = new Set<string>()
+    const users: UserDirectory = {
+      ...USERS,
+      authenticate: (name, password) => (isRight.has(name) ? USERS.authenticate(name, password) : Promise.reject(busy)),
+    }
+    const running = await startServer({ dialect: 'standard', store, users })
+    running.app.set('trust proxy', 1)
+    const logIn = async (username: string, i: number) => {
+      const page = await new UserAgent(running.issuer).authorize(running.issuer, request())
+      const address = { 'x-forwarded-for': `2001:db8:0:${(i << 8).toString(16)}::1` }
+      return (await page.submit({ username, password: 'analytical engine', action: 'login' }, address)).status
+    }
+    for (let i = 0; i < 50; i++) assert.equal(await logIn(`nobody ${i}`, i), 503)
+    isRight.add('ada')
+    for (let i = 0; i < 5; i++) assert.equal(await logIn('ada', i), 303)
+    assert.deepEqual(await own.redis.keys('tollgate:oauth:attempts:*'), [])
   })
 })
 

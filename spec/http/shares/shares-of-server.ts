@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import express, { type Request } from 'express'
 import { Redis } from 'ioredis'
 import { requireBearer } from '../../../lib'
+import { newId } from '../../../lib/http/secret'
 import { clientDirectory, memoryOAuthStore, redisOAuthStore } from '../../../lib/oauth'
 import { StrangerDocuments } from '../../../lib/oauth/clients/stranger-documents'
 import { Keyring } from '../../../lib/oauth/keys/keyring'
@@ -16,72 +18,66 @@ import { SIGNING_KEY } from '../../oauth/support'
 import { seenProofs } from '../../redis/seen-proofs'
 import { answering } from '../../support/answering'
 import { warned } from '../../support/heard'
-import { startRedis } from '../../support/redis'
+import { redisOfTest } from '../../support/redis'
 import { serve } from '../../support/serve'
-import { assertIs, atMost, until } from '../../support/until'
+import { until } from '../../support/until'
 import { ADA, EVE, type Shares } from './shares'
 
 const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000]
 /** An address of its own for each number, all of one block. */
 const ofOneBlock = (i: number) => `198.51.${i >> 8}.${i & 255}`
 
-/** An empty Redis, with a client, while `run` runs. */
-async function overRedis(run: (url: string, redis: Redis) => Promise<void>): Promise<void> {
-  const server = await startRedis()
+/** An empty Redis, with a client, until the test ends. */
+async function emptyRedis(t: TestContext): Promise<{ readonly url: string; readonly redis: Redis }> {
+  const server = await redisOfTest(t)
   const redis = new Redis(server.port)
-  await run(server.url, redis).finally(() => redis.disconnect())
-  await server.stop()
+  t.after(() => redis.disconnect())
+  return { url: server.url, redis }
 }
 
 export const SHARES_OF_SERVER: Shares = {
   'registrations and pushed requests of strangers, interactions, sessions without a user': [
-    () =>
-      overRedis(async (url, redis) => {
-        const store = redisOAuthStore(url)
-        await answering(store)
-        const records = new Records(store)
-        const limits = { name: 'pushed', perAddress: 30, inAll: 600, windowMs: 3_000, refusal: 'Too many.' }
-        const push = async (ip: string) => {
-          const isLetIn = await limitStrangers(records, { ip, headers: {} } as Request, limits).then(
-            () => true,
-            () => false,
-          )
-          if (isLetIn) await records.set('pushed', `${Math.random()}`, {}, 3_000, ofStranger())
-          return isLetIn
-        }
-        const let_in = await Promise.all(Array.from({ length: 1_500 }, (_, i) => push(ofOneBlock(i))))
-        assertIs(let_in.filter(Boolean).length, atMost(150))
-        assert.equal(await push(ADA), true)
-        assertIs(
-          await redis.dbsize(),
-          atMost(2 * 150 + 2 + 3),
-          'a record and a counter each, and those of the block and all',
+    async (t) => {
+      const { url, redis } = await emptyRedis(t)
+      const store = redisOAuthStore(url)
+      t.after(() => store.close())
+      await answering(store)
+      const records = new Records(store)
+      const limits = { name: 'pushed', perAddress: 30, inAll: 600, refusal: 'Too many.' }
+      const push = async (ip: string) => {
+        const asked = limitStrangers(records, { ip, headers: {} } as Request, limits)
+        const isLetIn = await asked.then(
+          () => true,
+          () => false,
         )
-        await until(() => redis.dbsize(), 0)
-        await store.close()
-      }),
+        if (isLetIn) await records.set('pushed', newId(), {}, 1_000, ofStranger())
+        return isLetIn
+      }
+      const all = await Promise.all(Array.from({ length: 1_500 }, (_, i) => push(ofOneBlock(i))))
+      assert.equal(all.filter(Boolean).length, 150)
+      assert.equal(await push(ADA), true)
+      const counters = 150 + 1 + 2 + 1 // of addresses, of blocks and of all
+      await until(() => redis.dbsize(), counters)
+      assert.match(await redis.info('keyspace'), new RegExp(`keys=${counters},expires=${counters},`))
+    },
   ],
   'used DPoP proofs': [
-    () =>
-      overRedis(async (url, redis) => {
-        const proofs = seenProofs(url)
-        let tries = 0
-        await until(() => proofs.note(`first ${tries++}`, -29, 0, 'first').catch(() => undefined), 'new')
-        let taken = 0
-        for (let i = 0; i < 200_000; i += 1_000) {
-          const use = (_: unknown, j: number) => proofs.note(`eve ${i + j}`, -28, 0, 'eve') // for 2 s
-          taken += (await Promise.all(Array.from({ length: 1_000 }, use))).filter((use) => use === 'new').length
-        }
-        assert.equal(taken, 20_000)
-        assert.deepEqual(
-          [await proofs.note('a', -29, 0, 'ada'), await proofs.note('a', -29, 0, 'ada')],
-          ['new', 'replay'],
-        )
-        assertIs(await redis.dbsize(), atMost(20_000 + tries + 1))
-        await until(() => redis.dbsize(), 0)
-        assert.equal(await proofs.note('eve', 31, 60, 'eve'), 'new', 'a minute later')
-        await proofs.close()
-      }),
+    async (t) => {
+      const { url, redis } = await emptyRedis(t)
+      const proofs = seenProofs(url)
+      t.after(() => proofs.close())
+      let tries = 0
+      await until(() => proofs.note(`first ${tries++}`, -29, 0, 'first').catch(() => undefined), 'new')
+      let taken = 0
+      for (let i = 0; i < 200_000; i += 1_000) {
+        const use = (_: unknown, j: number) => proofs.note(`eve ${i + j}`, -29, 0, 'eve') // is kept for a second
+        taken += (await Promise.all(Array.from({ length: 1_000 }, use))).filter((use) => use === 'new').length
+      }
+      assert.equal(taken, 20_000)
+      assert.deepEqual([await proofs.note('a', 60, 0, 'ada'), await proofs.note('a', 60, 0, 'ada')], ['new', 'replay'])
+      await until(() => redis.dbsize(), 1)
+      assert.equal(await proofs.note('eve', 120, 60, 'eve'), 'new', 'a minute later')
+    },
   ],
   'metadata documents of apps': [
     async () => {
