@@ -1,3 +1,4 @@
+// The rolling restart of docs/several-processes.md answers every request.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// Pages: their examples compile and run, their links lead somewhere, their commands are there.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'

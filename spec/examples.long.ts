@@ -1,3 +1,4 @@
+// Each program of examples/ does what its row in the list says.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { type TestContext, before, describe, it } from 'node:test'

@@ -1,3 +1,4 @@
+// Mistakes of the first hour are told, each with a code and its heading in docs/troubleshooting.md.
 import assert from 'node:assert/strict'
 import { createPublicKey, createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'

@@ -1,3 +1,4 @@
+// The apps of the migration guides do the same before and after, but for what the guides say.
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

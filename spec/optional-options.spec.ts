@@ -1,3 +1,4 @@
+// Every optional option takes undefined, in types and at run time.
 import assert from 'node:assert/strict'
 import { type KeyObject, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'

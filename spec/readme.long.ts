@@ -1,3 +1,4 @@
+// README and the first pages: what they paste runs, and what they claim is so.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

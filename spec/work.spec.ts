@@ -1,3 +1,4 @@
+// The work of reading what a stranger sends at most doubles with its length.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// The arithmetic of advise(): quantiles and what lies above a limit, from histograms that processes add up.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'

@@ -1,3 +1,4 @@
+// throttled.advise(): totals of one process or of several over Redis, also after restarts and an outage.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'

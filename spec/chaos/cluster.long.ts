@@ -1,3 +1,4 @@
+// A Cluster whose slots move and whose masters fail under load: nothing is lost or charged twice.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// A Redis that is killed, filled, slowed or cut off under load: nothing is lost or charged twice.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// A primary that Sentinel replaces without its last writes: nothing is lost or charged twice.
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'

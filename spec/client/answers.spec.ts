@@ -1,3 +1,4 @@
+// What pacedFetch() takes from answers of caches, other limiters and other packages.
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'

@@ -1,3 +1,4 @@
+// Twenty clients of one user spend the limit between them, and few of their requests are refused.
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { throttle } from '../../lib'

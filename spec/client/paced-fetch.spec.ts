@@ -1,3 +1,4 @@
+// pacedFetch() stays inside the budget, asks again when it may, and learns from its own origin alone.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Express } from 'express'

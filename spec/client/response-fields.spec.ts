@@ -1,3 +1,4 @@
+// The fields that a client reads: lists of windows, Retry-After, and nothing from what is malformed.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { retryAfterMs, toldWindows } from '../../lib/client/response-fields'

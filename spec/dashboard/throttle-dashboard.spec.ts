@@ -1,3 +1,4 @@
+// The dashboard as its page sees it: who may look, what a snapshot has, and who may reset.
 import assert from 'node:assert/strict'
 import { channel } from 'node:diagnostics_channel'
 import { describe, it, type TestContext } from 'node:test'

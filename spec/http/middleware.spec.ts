@@ -1,3 +1,4 @@
+// Types of the middleware, req.throttle as JSON, and hosts that are not Express.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type IncomingMessage, type RequestListener, ServerResponse, createServer, get } from 'node:http'

@@ -1,3 +1,4 @@
+// What strangers share: each row of the table in docs/security.md.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'

@@ -1,3 +1,4 @@
+// Copies of the package in one process share sessions and meters, and leave Node as it is.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { ServerResponse } from 'node:http'

@@ -1,3 +1,4 @@
+// Names of routes for figures: as the app wrote them, with nothing of what was asked for.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'

@@ -1,3 +1,4 @@
+// Metrics: what is counted, under which names, and that a broken meter harms nobody.
 import assert from 'node:assert/strict'
 import { channel } from 'node:diagnostics_channel'
 import { once } from 'node:events'

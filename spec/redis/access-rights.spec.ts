@@ -1,3 +1,4 @@
+// The rights in docs/redis.md are enough for each store, and none is too many.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

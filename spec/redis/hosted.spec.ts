@@ -1,3 +1,4 @@
+// Servers that refuse, and clients with options of their own or a password that changes.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net'

@@ -1,3 +1,4 @@
+// A store keeps no process alive but for an answer that is awaited, and connects when it is used.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'

@@ -1,3 +1,4 @@
+// A Redis that cannot be used: every store says where, why and what to do, and never a password.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'

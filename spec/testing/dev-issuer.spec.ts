@@ -1,3 +1,4 @@
+// devIssuer(): tokens that others accept, attacks that are refused, rotation and outages.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { decodeJwt, importJWK, jwtVerify } from 'jose'

@@ -1,3 +1,4 @@
+// manualClock(): it moves when told, forwards alone.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { manualClock } from '../../lib/testing'

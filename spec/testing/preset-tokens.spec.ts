@@ -1,3 +1,4 @@
+// devIssuer({ like }): tokens as a preset accepts them, and what it cannot imitate.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { decodeProtectedHeader } from 'jose'

@@ -1,3 +1,4 @@
+// What holds in memory, over Redis, Sentinel and a Cluster alike.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

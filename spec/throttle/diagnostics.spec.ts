@@ -1,3 +1,4 @@
+// The channels of node:diagnostics_channel, and dry runs.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Express } from 'express'

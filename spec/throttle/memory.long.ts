@@ -1,3 +1,4 @@
+// Memory of a quarter of a million subjects, and who pays once there is no room.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'

@@ -1,3 +1,4 @@
+// Wrong options of throttle() throw and are named.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'

@@ -1,3 +1,4 @@
+// A real Redis that is not there, dies, hangs or comes back empty, as one process meets it.
 import assert from 'node:assert/strict'
 import { type TestContext, after, describe, it } from 'node:test'
 import express from 'express'

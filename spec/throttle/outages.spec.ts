@@ -1,3 +1,4 @@
+// When a store counts as down and as up again, and what is printed of it, in simulated time.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// Shedding load on a simulated event loop: who is answered, who is refused, and for how long.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Overload, nextShare } from '../../lib/throttle/overload/overload'

@@ -1,3 +1,4 @@
+// throttle({ overload }): who gets 503 while the event loop is late or the app says so.
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'

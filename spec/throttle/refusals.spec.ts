@@ -1,3 +1,4 @@
+// What a process tells of its refusals: by reason, whom, and since when; bounded.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refusals } from '../../lib/throttle/refusals'

@@ -1,3 +1,4 @@
+// Warnings of set-ups that a request reveals: addresses, routes, throttles per request, payers, processes.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Express, type Request, type Response } from 'express'

@@ -1,3 +1,4 @@
+// The lines for SIGTERM in README, close() and flush().
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'

@@ -1,3 +1,4 @@
+// The simulator's laws find each mechanism of the core that is taken out.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { mutated } from './simulation/mutated'

@@ -1,3 +1,4 @@
+// More seeds of simulation.spec.ts.
 import { describe, it } from 'node:test'
 import { MODES } from './simulation/scenario'
 import { runSeeds } from './simulation/seeds'

@@ -1,3 +1,4 @@
+// The core over a simulated Redis, network and clocks keeps its laws: simulation/laws.ts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MODES, type Mode } from './simulation/scenario'

@@ -1,3 +1,4 @@
+// Who pays for a request with a token, without one, or with a bad one.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'

@@ -1,3 +1,4 @@
+// throttleTest(), and the recorded traffic of the real service.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'

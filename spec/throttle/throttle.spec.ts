@@ -1,3 +1,4 @@
+// throttle() over HTTP: charges, refusals, windows, subjects, fields, usage() and reset().
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Express } from 'express'

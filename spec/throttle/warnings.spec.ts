@@ -1,3 +1,4 @@
+// Warnings of mistakes: payers before sign-in, ids that are none, limits and windows in wrong units, dialects.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'

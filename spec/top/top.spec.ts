@@ -1,3 +1,4 @@
+// express-tollgate top and advise: what they print, in a terminal, a pipe and as JSON.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// How any refusal is answered: failures of onDenied, caching, Vary, and the types of the errors.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, {

@@ -1,3 +1,4 @@
+// The dialect of error bodies: by the app, by the factory, and what a wrong setting is told.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,3 +1,4 @@
+// Error bodies: the media type that Accept and errorFormat lead to, and text that no parser misreads.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'

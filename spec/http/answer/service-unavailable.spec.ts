@@ -1,3 +1,4 @@
+// serviceUnavailable(): 503 without the inside of the error; errors of clients are passed on.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'

@@ -1,3 +1,4 @@
+// What is charged where the client goes away, by what the handler does then; in both versions of Express.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

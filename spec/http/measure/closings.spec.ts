@@ -1,3 +1,4 @@
+// What is charged where the connection ends, by how it ends: TCP, TLS and HTTP/2.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type Server, type ServerResponse, createServer } from 'node:http'

@@ -1,3 +1,4 @@
+// Work that a client might hide: pipelines, full writes, early leaves, upgrades, event streams.
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { ServerResponse } from 'node:http'

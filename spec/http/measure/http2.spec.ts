@@ -1,3 +1,4 @@
+// throttle() and requireBearer() in node:http2, without Express.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import {

@@ -1,3 +1,4 @@
+// A throttle before an app of the same or another version of Express still measures its responses.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'

@@ -1,3 +1,4 @@
+// X-PROCESSING-TIME on every response, and res.writeHead() as plain Express has it.
 import assert from 'node:assert/strict'
 import { STATUS_CODES, type RequestListener, type ServerResponse, createServer } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'

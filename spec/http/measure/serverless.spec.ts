@@ -1,3 +1,4 @@
+// Adapters of serverless platforms: work is charged, and refusals and addresses are right.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// A request with a body does not outlive its answer in memory.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { it } from 'node:test'

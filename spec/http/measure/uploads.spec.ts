@@ -1,3 +1,4 @@
+// The time that a client takes to send its body is not charged, whoever reads it; work on it is.
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { Writable } from 'node:stream'

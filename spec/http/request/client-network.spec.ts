@@ -1,3 +1,4 @@
+// Which address pays: networks and blocks of addresses, and warnings of a wrong trust proxy.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type RequestListener, createServer, get } from 'node:http'

@@ -1,3 +1,4 @@
+// Which window a path belongs to: as Express routes it, and the strictest where servers differ.
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { describe, it } from 'node:test'

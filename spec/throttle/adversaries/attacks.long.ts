@@ -1,3 +1,4 @@
+// No attack takes more than its row in docs/security.md says.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ATTACKS } from './attacks'

@@ -1,3 +1,4 @@
+// Waiting requests beyond the bound of a process: whose are cut.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Request } from 'express'

@@ -1,3 +1,4 @@
+// The price of a request: by its subject, by its route, and where nothing is known.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'

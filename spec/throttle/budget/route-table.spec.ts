@@ -1,3 +1,4 @@
+// Which paths are one route for prices, and that made-up paths push out none.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { RouteTable, folded } from '../../../lib/throttle/budget/price'

@@ -1,3 +1,4 @@
+// A process's estimate of the store's clock, and how sure it is.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'

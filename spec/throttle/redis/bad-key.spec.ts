@@ -1,3 +1,4 @@
+// One key of another type or with damaged fields harms its own subject at most.
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'

@@ -1,3 +1,4 @@
+// How many commands requests send to Redis, in one window and in several.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Request } from 'express'

@@ -1,4 +1,4 @@
-// A record that Redis evicts for another tenant is written again; while requests run: simulation.spec.ts, mode evicted.
+// A record that Redis evicts for another tenant while nobody asks is written again; while requests run: simulation, evicted.
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'

@@ -1,3 +1,4 @@
+// Names of subjects in Redis (keepSubjects) and keyed hashes in place of plain ones (hashKey).
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createHash, createHmac } from 'node:crypto'

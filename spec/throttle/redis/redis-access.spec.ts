@@ -1,3 +1,4 @@
+// How Redis is reached: TLS, proxies of a Cluster, commands with many subjects, few rights.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

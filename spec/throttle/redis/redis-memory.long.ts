@@ -1,3 +1,4 @@
+// Memory that a subject takes in Redis.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Redis } from 'ioredis'

@@ -1,3 +1,4 @@
+// sync.lua answers and writes as its model does, and survives what is no report or no record.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { redisStore } from '../../../lib'

@@ -1,3 +1,4 @@
+// Two apps or two stores that mean different windows by one name are warned of.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext, after } from 'node:test'
 import express from 'express'

@@ -1,3 +1,4 @@
+// budgetOf().charge() bounds work as measured time does.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Response } from 'express'

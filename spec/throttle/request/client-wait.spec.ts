@@ -1,3 +1,4 @@
+// clientWaitMs: waits for slow clients are excused up to a cap.
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'

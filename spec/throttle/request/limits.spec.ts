@@ -1,3 +1,4 @@
+// Limits by request: 0, fractions, Infinity, and windows of a month.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Request, type ErrorRequestHandler, type RequestHandler } from 'express'

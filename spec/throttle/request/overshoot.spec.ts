@@ -1,3 +1,4 @@
+// Use beyond the limit: carryOvershoot, the signal at two limits; and what event streams cost.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ThrottledError, budgetOf } from '../../../lib'

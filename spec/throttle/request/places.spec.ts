@@ -1,3 +1,4 @@
+// How many requests of a subject run at once: after overshoot, with gone clients, with concurrency.
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { type TestContext, describe, it } from 'node:test'

@@ -1,3 +1,4 @@
+// Requests that pass two throttles: waiting for the second, and who pays over one store.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'

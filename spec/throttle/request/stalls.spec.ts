@@ -1,3 +1,4 @@
+// Time in which another handler blocks the event loop is not charged, within a limit.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express, { type Response } from 'express'

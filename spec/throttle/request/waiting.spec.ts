@@ -1,3 +1,4 @@
+// Requests that wait for room: who starts, who is refused, with which reason and Retry-After.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type RefusedMessage, ThrottledError, type ThrottleOptions } from '../../../lib'
