@@ -155,7 +155,7 @@ function whose(source) {
   return source === 'redis' ? 'all processes' : 'this process'
 }
 
-function showStore({ shared, down, processes, syncMs }, at) {
+function showStore({ shared, down, meanwhile, processes, syncMs }, at) {
   $('store').classList.toggle('bad', down.length > 0)
   $('store-chart').hidden = !shared
   if (!shared) {
@@ -168,7 +168,7 @@ function showStore({ shared, down, processes, syncMs }, at) {
   write($('store'), down.length > 0 ? 'no answer' : state)
   const note = newest === undefined ? 'not asked for a minute' : 'average answer time, this process'
   const silent = down.map(({ server, sinceMs, cause }) => `${server} since ${clockTime(at - sinceMs, at)}, ${cause}`)
-  write($('store-note'), down.length > 0 ? `${silent.join(', ')}: each process decides alone` : note)
+  write($('store-note'), down.length > 0 ? `${silent.join(', ')}: ${meanwhile}` : note)
   const live = processes === 1 ? '1 process lives' : `${processes} processes live`
   write($('processes'), down.length > 0 ? `${live}, as last heard` : live)
   chart($('store-chart'), 'Answer time of the store', syncMs, at, milliseconds)

@@ -80,6 +80,8 @@ export interface Overview {
     readonly shared: boolean
     /** Its servers that do not answer, and for how long. */
     readonly down: readonly { readonly server: string; readonly sinceMs: number; readonly cause: string }[]
+    /** What requests get while it does not answer. */
+    readonly meanwhile: string | undefined
     /** How many processes live. */
     readonly processes: number
     /** How long it took to answer on average, by step; null where it was not asked. */
@@ -156,6 +158,7 @@ export function overview(
     store: {
       shared: inside.shared !== undefined,
       down,
+      meanwhile: inside.shared?.meanwhile,
       processes: inside.shared?.living ?? 1,
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },

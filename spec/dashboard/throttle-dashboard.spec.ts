@@ -429,6 +429,7 @@ describe('throttleDashboard()', () => {
     await redis.stop()
     const alone = await seen(one.at, ({ trouble }) => /^Redis at 127\.0\.0\.1:\d+ refuses the conn/.test(trouble ?? ''))
     assert.equal(alone.source, 'process')
+    assert.match(alone.store.meanwhile ?? '', /^each process applies the limits by itself/)
     assert.equal(alone.store.processes, 2)
     const [{ server, sinceMs } = {}] = alone.store.down
     assert.equal(server, 'Redis')
