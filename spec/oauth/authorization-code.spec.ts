@@ -223,7 +223,11 @@ describe('PKCE', () => {
 
   it('RFC 9700 §2.1.1: a verifier without a challenge is a downgrade and refused (O131)', async () => {
     const response = await redeem({ ...(await codeForm(running.issuer, legacy)), client_id: 'legacy' })
-    assert.equal((await json(response)).error, 'invalid_grant')
+    assert.deepEqual(
+      [response.status, (await json(response)).error],
+      [400, 'invalid_grant'],
+      'codeForm() sends a verifier',
+    )
   })
 
   it('RFC 7636 §4.2: plain is only for clients registered for it', async () => {

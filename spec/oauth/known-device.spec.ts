@@ -7,7 +7,7 @@ import { databaseOfSuite } from '../support/redis'
 import { serverOfSuite, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
-describe('a known device', () => {
+describe('a known device: a browser in which its user has signed in before', () => {
   const clock = manualClock()
   const database = databaseOfSuite()
   let store: ClosableOAuthStore
@@ -32,7 +32,7 @@ describe('a known device', () => {
     return last
   }
 
-  it('keeps a budget of its own when strangers have locked the account and its address', async () => {
+  it('keeps login attempts of its own when strangers have locked the account and its address', async () => {
     const first = await (await page()).logIn()
     const cookie = first.response.headers.getSetCookie().find((line) => line.startsWith('tollgate-device-')) ?? ''
     assert.match(cookie, /; Path=\/; HttpOnly; SameSite=Lax; Max-Age=34560000$/)

@@ -241,7 +241,8 @@ describe('the limits of failed logins', () => {
     const names = Array.from({ length: 40 }, (_, i) => `user-${i}`)
     const right = names.map((username) => ({ id: username, username, password: 'right' }))
     const users = userDirectory(right, { cost: 10 })
-    const running = await startServer({ users, loginLimits: { perAccount: 2, perAddress: 9 }, pages: { terms: false } })
+    const options = { loginLimits: { perAccount: 2, perAddress: 9 }, pages: { terms: false } } as const
+    const running = await startServer({ users, ...options, directoryTimeoutMs: 60_000 }) // of a busy machine
     const page = await open(running)
     const all = ['user-0', 'user-0', 'user-0', ...names].map(async (name) => (await page.logIn(name, 'right')).status)
     const guesses = Array.from({ length: 30 }, async (_, i) => (await page.logIn(`user-${i % 2}`, `guess ${i}`)).status)

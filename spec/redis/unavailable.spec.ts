@@ -105,7 +105,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount(), above(beats + 8))
       assert.equal((await rejection(throttled.ready())).message, message)
-      const of = (warning: string) => warning.includes(new URL(to).host)
+      const of = (warning: string) => warning.includes(new URL(to).host) && warning.includes(MEANWHILE[onOutage])
       assert.deepEqual(all.filter(of), [message], 'one warning per outage')
       assert.ok(!all.join().includes(PASSWORD) && !all.join().includes(WRONG))
     })
@@ -168,7 +168,7 @@ describe('every store over a Redis that cannot be used', () => {
       for (const call of calls) {
         let err: Error | undefined
         await until(async () => says.test((err = await rejection(call())).message)).catch(() => undefined)
-        assert.match(String(err?.message), says)
+        assert.match(String(err?.message), says, String(call))
         assert.equal(err?.name, 'RedisUnavailableError')
       }
     })

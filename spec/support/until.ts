@@ -11,6 +11,7 @@ interface Judge<Value> {
 type Wanted<Value> = Value | RegExp | Judge<Value>
 
 interface Patience {
+  readonly about?: string
   readonly ms?: number
   /** The request that leads to what is wanted: an answer to it that comes first fails the wait at once. */
   readonly answer?: Promise<unknown>
@@ -50,7 +51,7 @@ const LONGEST_MS = Number(process.env.SPEC_UNTIL_MS ?? 20_000)
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,
   wanted: Wanted<Seen> = anything,
-  { ms = LONGEST_MS, answer }: Patience = {},
+  { about = '', ms = LONGEST_MS, answer }: Patience = {},
 ): Promise<void> {
   const begin = performance.now()
   let answered: string | undefined
@@ -62,7 +63,8 @@ export async function until<Seen>(
     if (isAs(seen, wanted)) return
     const waitedMs = performance.now() - begin
     const why = first ? `answered first: ${first}` : waitedMs > ms ? `not within ${ms} ms` : undefined
-    if (why) assert.fail(`${why}: ${look.toString()}\n  saw last: ${inspect(seen)}\n  wanted: ${wordsOf(wanted)}`)
+    const what = about || look.toString().replace(/import_\w+\./g, '') // as esbuild writes imports
+    if (why) assert.fail(`${why}: ${what}\n  saw last: ${inspect(seen)}\n  wanted: ${wordsOf(wanted)}`)
     // What takes long is looked at less often: most of a look's cost is a request.
     await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(2, waitedMs / 20), 50)))
   }

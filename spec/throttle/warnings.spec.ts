@@ -59,6 +59,7 @@ async function run(t: TestContext, mount: Mount, paths: readonly string[] = ['/'
   const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
   const bodies: string[] = []
   for (const path of paths) {
+    // With a query it is a login, which has no credentials yet.
     const basic = path.includes('?') ? {} : { authorization: 'Basic YTpi' }
     const asks = path === '/' ? { headers: { cookie } } : { method: 'POST', headers: basic }
     bodies.push(await (await fetch(url + path, asks)).text())

@@ -21,7 +21,7 @@ export const [ONLY_TAG, FIRST_TAG] = ['beat', '0']
 const DOUBLE_BYTES = 8
 const WORD = 2 ** 32
 /** FIELD in sync.lua. */
-const FIELD_BYTES = 54
+export const FIELD_BYTES = 54
 /** SUMS in sync.lua. */
 const SUMS_BYTES = 64
 /** REPLY in sync.lua. */

@@ -129,7 +129,11 @@ describe('redisRevocations()', async () => {
       )
       const { id, issuer: named, untilSec } = await revoke()
       assert.ok(id && named && untilSec > Date.now() / 1_000)
-      assert.deepEqual((await Promise.all(tokens.map(statusOf))).slice(0, 2), [401, 200], JSON.stringify(claims))
+      assert.deepEqual(
+        (await Promise.all(tokens.map(statusOf))).slice(0, 2),
+        [401, 200],
+        `revoked, another's: ${JSON.stringify({ id, issuer: named, claims })}`,
+      )
     }
     for (const nobody of [undefined, '', 7] as never[]) {
       await assert.rejects(here.revokeToken(issuer, nobody), {

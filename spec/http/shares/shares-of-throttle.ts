@@ -144,7 +144,7 @@ export const SHARES_OF_THROTTLE: Shares = {
       assert.deepEqual([await watch(ADA), await watch(EVE)], [200, 503])
       await until(() => [...open].map(({ ip }) => ip).sort(), [...Array<string>(49).fill(EVE), ADA])
       for (const stream of open) stream.destroy()
-      await until(() => watch(EVE), 200)
+      await until(() => watch(EVE), 200, { about: 'viewers have left: there is a place' })
       await dashboard.close()
       await until(() => open.size, 0)
       await throttle.close()

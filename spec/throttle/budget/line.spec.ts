@@ -11,8 +11,8 @@ const LIMIT_US = 1_000_000
 const STRANGERS = 80
 const EACH = 60
 
-describe('lines that are full together', () => {
-  it('cut the longest of them at its end', () => {
+describe('when 4,096 requests wait over all users, each in the line of its user', () => {
+  it('the longest line loses its last request', () => {
     const clock = manualClock()
     const budgets = new Accounts('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
     const now = () => Math.round(clock.now() * 1_000)
@@ -39,17 +39,17 @@ describe('lines that are full together', () => {
       lengths.reduce((sum, length) => sum + length, all),
       4_096,
     )
-    assertIs(Math.max(...lengths) - Math.min(...lengths), atMost(9), String(lengths))
+    assertIs(Math.max(...lengths) - Math.min(...lengths), atMost(9), String(lengths)) // the longest is looked for now and then
     for (const [, ...others] of strangers) {
       const cut = others.findIndex(({ end }) => end !== undefined)
       if (cut < 0) continue
       assert.deepEqual(new Set(others.slice(cut).map(({ end }) => end)), new Set(['queue']), 'the last are cut')
     }
     askFor('ada', 4)
-    assert.equal(lengthOf('ada'), 12)
+    assert.equal(lengthOf('ada'), 12, 'a short line still grows')
   })
 
-  it('cut those of the block of networks with most of them, though each is short', () => {
+  it('the block of networks with most of them loses some, though each of its lines is short', () => {
     const clock = manualClock()
     const budgets = new Accounts('default', { windowUs: 60_000_000, carryOvershoot: false }, clock)
     const now = () => Math.round(clock.now() * 1_000)

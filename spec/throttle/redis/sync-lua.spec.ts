@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { redisStore } from '../../../lib'
 import { syncLua } from '../../../lib/throttle/redis/assets'
-import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
+import { FIELD_BYTES, packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Report } from '../../../lib/throttle/budget/report'
 import { type Reported, reportFor } from './report'
@@ -90,7 +90,7 @@ class Reports {
   }
 }
 
-describe('sync.lua', () => {
+describe('sync.lua (its head has the terms)', () => {
   const own = redisOfSuite()
 
   /** The script with a time of this spec's own. */
@@ -101,8 +101,8 @@ describe('sync.lua', () => {
 
   async function report(process: string, reports: readonly Report[], time?: number) {
     const keys = reports.map(keyOf)
-    // As long as a process's field, of which none is.
-    const names = reports.map(({ account }) => account.id.padStart(47))
+    // A name is not taken for a field of a process, though it is as long as one.
+    const names = reports.map(({ account }) => account.id.padStart(FIELD_BYTES))
     const args = [process, packReports(reports), ...TERMS, ...names, ...(time === undefined ? [] : [time])]
     return readAnswers(keys, await own.redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
   }

@@ -96,10 +96,10 @@ describe('throttle() says why it refuses', () => {
 
   for (const [limitMs, retryAfterSec] of [
     [2_000, 1],
-    [8_000, 3],
+    [8_000, 3], // the time that a first request reserves
   ] as const)
     // prettier-ignore
-    it(`reserved: after the longest wait, with the end of a hold as Retry-After, a second at least: ${limitMs}`, async (t) => {
+    it(`reserved: after the longest wait, with the end of a hold as Retry-After, a second at least: limitMs: ${limitMs}`, async (t) => {
       const told = heard<RefusedMessage>(t, 'refused')
       const api = await heldApi(t, { ...WAITING, limitMs, wait: { maxMs: 100 } })
       const [, , refused] = (await clients(api, 3)) as [Client, Client, Client]
