@@ -8,7 +8,7 @@ import { type Answer, serve } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { splitHelpLink } from '../support/help-link'
 import { opaqueStore } from '../../lib/throttle/store/store'
-import { assertIs, atMost, above } from '../support/until'
+import { assertIs, atMost, above, not, until } from '../support/until'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
 
@@ -180,6 +180,23 @@ describe('throttle() tells windows apart', () => {
     assertIs(both.number('Retry-After'), above(10), 'the hour is spent as well')
   })
 
+  it('charges nothing for the time that onDenied takes', async () => {
+    let answer: (() => void) | undefined
+    const onDenied: ThrottleOptions['onDenied'] = (_err, _req, res) => void (answer = () => res.status(429).end())
+    const { get, clock } = await appWith((app, clock) => {
+      const hour = throttle({ ...WINDOW, windowMs: 3_600_000, name: 'hour', limitMs: 100_000, clock })
+      app.get('/usage', (_req, res, next) => void hour.usage('ada').then((usage) => res.json(usage), next))
+      app.use(hour, throttle({ ...WINDOW, clock, onDenied }))
+    })
+    await get('/work/1001')
+    const refused = get('/work/1')
+    await until(() => answer, not(undefined), { answer: refused })
+    clock.advance(500)
+    answer?.()
+    assert.equal((await refused).status, 429)
+    assert.equal((JSON.parse((await get('/usage')).body) as { spentMs: number }[])[0]?.spentMs, 1_001)
+  })
+
   for (const first of [0, 1]) {
     it(`without a store a throttle has one window in all its apps, also where app ${first} is asked first`, async () => {
       const clock = manualClock(windowStart('ada'))
@@ -274,6 +291,16 @@ describe('throttle() as an operator sees it', () => {
     assert.match(answer.headers.get('ratelimit') ?? '', /^"default";r=900;t=([1-9]|10)$/)
     assert.equal(answer.headers.get('x-throttle-millis-left'), null)
     assert.equal(answer.number('X-PROCESSING-TIME'), 100)
+  })
+
+  it('lists windows in the RateLimit fields as they are mounted', async () => {
+    const { get } = await appWith((app, clock) => {
+      const common = { ...WINDOW, headers: { rateLimit: true }, clock }
+      app.use(throttle({ ...common, name: 'hour' }), throttle({ ...common, name: 'minute' }))
+    })
+    const { headers } = await get('/work/1')
+    for (const field of ['ratelimit-policy', 'ratelimit'])
+      assert.match(headers.get(field) ?? '', /^"hour";.*, "minute";/)
   })
 
   for (const [headers, expected] of [

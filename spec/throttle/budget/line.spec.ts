@@ -47,6 +47,9 @@ describe('when 4,096 requests wait over all users, each in the line of its user'
     }
     askFor('ada', 4)
     assert.equal(lengthOf('ada'), 12, 'a short line still grows')
+    clock.advance(5_100) // nobody may wait for longer
+    const [, waits] = askFor('joe', 2)
+    assert.equal(waits?.end, undefined, 'there is room again')
   })
 
   it('the block of networks with most of them loses some, though each of its lines is short', () => {

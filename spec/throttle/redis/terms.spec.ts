@@ -54,6 +54,18 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
   for (const [what, terms] of SAME)
     it(`says nothing of ${what}`, async (t) => assert.deepEqual(await saidOf(t, `same ${what}`, {}, terms), []))
 
+  it('says nothing of terms that a process stated a minute ago, and not since', async (t) => {
+    const gone = throttle({ name: 'gone', limitMs: 1_000, windowMs: 60_000, store: redisStore(own.url) })
+    await ready(gone)
+    await gone.close()
+    const key = 'tollgate:terms:{beat}'
+    const aged = (said: string) => said.replace(/^\d+/, (at) => String(Number(at) - 60_000))
+    const stated = Object.entries(await own.redis.hgetall(key)).filter(([terms]) => terms.includes('gone'))
+    assert.equal(stated.length, 1)
+    for (const [terms, said] of stated) await own.redis.hset(key, terms, aged(said))
+    assert.deepEqual(await saidOf(t, 'gone', { limitMs: 2_000 }), [])
+  })
+
   it('says nothing of terms that its own process had before', async (t) => {
     const store = redisStore(own.url)
     const keeper = throttle({ name: 'keeper', store })
