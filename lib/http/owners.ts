@@ -1,7 +1,9 @@
+import { OrderedMap } from './ordered-map'
+
 /** What one owner has, oldest first. */
 interface Holding<T> {
   weight: number
-  readonly things: Map<T, number>
+  readonly things: OrderedMap<T, number>
 }
 
 /** Classes of weight in an octave: weights of one class differ by a tenth at most, and those up to 10 not at all. */
@@ -21,7 +23,7 @@ export class Holdings<T> {
   /** @param weight bytes, or 1 where things are counted */
   add(owner: string, thing: T, weight = 1): void {
     let holding = this.#holdings.get(owner)
-    if (!holding) this.#holdings.set(owner, (holding = { weight: 0, things: new Map() }))
+    if (!holding) this.#holdings.set(owner, (holding = { weight: 0, things: new OrderedMap() }))
     holding.things.set(thing, weight)
     this.#weigh(holding, weight)
   }
@@ -41,13 +43,13 @@ export class Holdings<T> {
   }
 
   oldestOf(owner: string): T | undefined {
-    return this.#holdings.get(owner)?.things.keys().next().value
+    return this.#holdings.get(owner)?.things.oldest
   }
 
   /** The oldest thing of the owner that has most, to within a tenth. */
   oldestOfHeaviest(): T | undefined {
     const [heaviest] = this.#byClass.findLast((holdings) => holdings.size > 0) ?? []
-    return heaviest?.things.keys().next().value
+    return heaviest?.things.oldest
   }
 
   #weigh(holding: Holding<T>, by: number): void {
@@ -79,7 +81,7 @@ interface OwnedRecord<V> {
  * the value that was used longest ago makes way.
  */
 export class OwnedRecords<V> {
-  readonly #records = new Map<string, OwnedRecord<V>>()
+  readonly #records = new OrderedMap<string, OwnedRecord<V>>()
   readonly #holdings = new Holdings<OwnedRecord<V>>()
 
   /** @param most the weight of all values: their number, where each weighs 1 */
@@ -108,7 +110,7 @@ export class OwnedRecords<V> {
 
   /** Drops the oldest one, of all or of an owner, if it is what may go. Tells whether it was. */
   dropOldest(mayGo: (value: V) => boolean, owner?: string): boolean {
-    const oldest = owner === undefined ? this.#records.values().next().value : this.#holdings.oldestOf(owner)
+    const oldest = owner === undefined ? this.#records.get(this.#records.oldest ?? '') : this.#holdings.oldestOf(owner)
     if (!oldest || !mayGo(oldest.value)) return false
     this.delete(oldest.name)
     return true

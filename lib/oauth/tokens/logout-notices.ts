@@ -2,6 +2,7 @@ import type { Clock } from '../../http/clock'
 import { within } from '../../http/deadline'
 import { FetchProblem } from '../../http/fetch/fetch-json'
 import { shown } from '../../http/options'
+import { OrderedMap } from '../../http/ordered-map'
 import { newId } from '../../http/secret'
 import { warn } from '../../http/warn-once'
 import type { ClientDirectory } from '../directories/client'
@@ -32,7 +33,7 @@ interface Notice {
 /** Notices to one app. */
 interface Line {
   running: number
-  readonly waiting: Notice[]
+  readonly waiting: OrderedMap<Notice, true>
   /** How many could not be sent, and why the last one. */
   lost: number
   why: unknown
@@ -72,7 +73,8 @@ export class LogoutNotices {
     }
     await within(CLOSE_MS, this.clock, sent).catch((err: unknown) => {
       for (const [app, { running, waiting, lost }] of this.#lines) {
-        warnOfNotices(app, lost + running + waiting.splice(0).length, err)
+        warnOfNotices(app, lost + running + waiting.size, err)
+        waiting.clear()
       }
     })
   }
@@ -89,16 +91,19 @@ export class LogoutNotices {
   }
 
   private enqueue(notice: Notice): void {
-    const line = this.#lines.get(notice.clientId) ?? { running: 0, waiting: [], lost: 0, why: undefined }
+    const line = this.#lines.get(notice.clientId) ?? { running: 0, waiting: new OrderedMap(), lost: 0, why: undefined }
     this.#lines.set(notice.clientId, line)
-    if (line.waiting.length >= this.mostWaiting) this.lose(line, new FetchProblem('too many wait'))
-    else line.waiting.push(notice)
+    if (line.waiting.size >= this.mostWaiting) this.lose(line, new FetchProblem('too many wait'))
+    else line.waiting.set(notice, true)
     if (line.running < MOST_RUNNING) this.track(this.work(notice.clientId, line))
   }
 
   private async work(clientId: string, line: Line): Promise<void> {
     line.running++
-    for (let notice = line.waiting.shift(); notice; notice = line.waiting.shift()) await this.deliver(notice, line)
+    for (let next = line.waiting.oldest; next; next = line.waiting.oldest) {
+      line.waiting.delete(next)
+      await this.deliver(next, line)
+    }
     line.running--
     if (line.running > 0) return
     this.#lines.delete(clientId)
