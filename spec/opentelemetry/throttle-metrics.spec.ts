@@ -55,13 +55,13 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
     { attributes: { ...window, 'tollgate.outcome': 'refused', 'tollgate.reason': 'spent' }, value: 2 },
   ])
   assert.deepEqual(points('tollgate.hold.duration'), [{ attributes: window, value: 0 }])
-  const times = points('tollgate.processing.duration').map(({ attributes, value }) => [
-    attributes,
-    (value as { sum: number }).sum,
-  ])
+  const times = points('tollgate.processing.duration').map(({ attributes, value }) => {
+    const { sum, count } = value as { sum: number; count: number }
+    return [attributes, sum, count]
+  })
   assert.deepEqual(times, [
-    [{ ...window, 'tollgate.route': 'GET /work' }, 0.12],
-    [{ ...window, 'tollgate.route': 'GET /throttled' }, 1],
+    [{ ...window, 'tollgate.route': 'GET /work' }, 0.12, 1],
+    [{ ...window, 'tollgate.route': 'GET /throttled' }, 1, 1],
   ])
   for (const { descriptor } of metrics) assert.match(descriptor.unit, /^(s|\{\w+\})$/, descriptor.name)
   assert.doesNotMatch(JSON.stringify(metrics), /ada/)

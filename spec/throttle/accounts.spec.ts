@@ -381,6 +381,18 @@ describe('Accounts over a store', () => {
     assert.ok(waits.hasBegun)
   })
 
+  it('tells what runs again to a server that has lost it and was connected to anew', async () => {
+    const { begin, pass, server, accounts, now } = await openAccounts()
+    await begin(0.9 * LIMIT_US)
+    await pass(100)
+    server.model.hashes.clear()
+    server.model.token++
+    server.connects()
+    await pass(300)
+    const { id, number } = accounts.account('ada', now())
+    assert.equal(server.model.hash(id, number)?.sums.running, 1)
+  })
+
   it('charges the window that is open where the wall clock of its process is set', async () => {
     const { accounts, begin, clock, now, other, pass, server } = await openAccounts()
     const { number } = accounts.account('ada', now())

@@ -33,6 +33,8 @@ export function accountsOf({ isShared = true, living = 1 } = {}) {
     },
     /** Its records cannot be read; its heartbeats fail. */
     ...{ isDamaged: false, failsBeats: false },
+    /** A connection is made. */
+    connects: () => {},
   }
   const time = () => Math.round(clock.date() * 1_000) + stalledMs * 1_000 + server.aheadUs
   const answer = <T>(make: () => T) => {
@@ -52,9 +54,12 @@ export function accountsOf({ isShared = true, living = 1 } = {}) {
         : server.heldUp.then(() => answers)
     },
     beat: () =>
-      server.failsBeats ? Promise.reject(new Error('late')) : answer(() => ({ time: time(), living, token: '' })),
+      server.failsBeats
+        ? Promise.reject(new Error('late'))
+        : answer(() => ({ time: time(), living, token: String(server.model.token) })),
   }
-  const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as AccountStore
+  const watch: AccountStore['watch'] = (watcher) => void (server.connects = () => watcher.ready(only))
+  const store = { serverOf: () => only, watch, close: () => Promise.resolve() } as AccountStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
   const accounts = new Accounts('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
   const now = () => Math.round(stalling.now() * 1_000)
