@@ -5,6 +5,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type RevocationSource, type Session, requireBearer, sessionOf } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { assertIs, atMost } from '../support/until'
 import { withHelpLink } from '../support/help-link'
 
 const dev = devIssuer()
@@ -46,6 +47,21 @@ describe('the signal of a session', () => {
       assert.equal((signal.reason as { reason?: string } | undefined)?.reason, who)
       if (source !== late) assert.equal(session.signal.aborted, true) // asked for again, it has ended at once
     }
+  })
+
+  it('is looked at in turn: not those of all open connections at once', async () => {
+    const clock = manualClock()
+    let asked = 0
+    const revocation: RevocationSource = { state: () => (asked++, clock.now() > 0 ? 'revoked' : 'valid') }
+    const bearer = requireBearer({ ...dev.options, clock, revocation })
+    const tokens = Array.from({ length: 1_200 }, (_, i) => dev.token(`user-${i}`))
+    const signals = await Promise.all(tokens.map(async (token) => (await bearer.check(token)).signal))
+    for (let ms = 0; ms < 1_000; ms += 50) {
+      asked = 0
+      clock.advance(50)
+      assertIs(asked, atMost(500))
+    }
+    assert.ok(signals.every(({ aborted }) => aborted))
   })
 })
 
