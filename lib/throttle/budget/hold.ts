@@ -273,6 +273,7 @@ export class OwnUsage {
    */
   boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
     if (this.#recent(now) !== undefined) return
+    if (this.live.length > this.#places) this.at(now) // or requests without a limit, which need no sums, would all come here
     let waiting: Hold[] | undefined
     for (const hold of this.live)
       if (hold.beforeUs >= 0 && hold.time.state === 'awaitingClient') (waiting ??= []).push(hold)
