@@ -116,7 +116,10 @@ function show(news) {
   write($('overload'), overload ? overloadText(overload) : '')
   $('blocked').hidden = blockedMs < BLOCKED_MS
   const blocked = `Handlers blocked the event loop for ${duration(blockedMs)} of the last minute`
-  write($('blocked'), `${blocked}: all requests of this process waited. The routes that took the most are below.`)
+  write(
+    $('blocked'),
+    `${blocked}: all requests of this process waited. The route with the longest mean, below, is the likely cause.`,
+  )
   write($('refused'), String(refused.aMinute))
   write($('reasons'), reasons.map(({ reason, count }) => `${BRIEF[reason] ?? BRIEF.outage}: ${count}`).join(', '))
   write($('admitted'), String(admitted.aMinute))
