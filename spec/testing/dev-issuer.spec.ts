@@ -97,10 +97,11 @@ describe('devIssuer() with requireBearer()', () => {
     })
   }
 
-  it('rotates its key, and goes down', async () => {
+  it('rotates its key, and goes down', async (t) => {
     const clock = manualClock()
     const dev = devIssuer({ algorithm: 'ES384', date: () => clock.date() })
     const served = await dev.serve()
+    t.after(() => served.close())
     const { ask } = await asking({ ...served.options, clock })
     const old = dev.token('ada')
     assert.equal(await ask(old), 200)
@@ -123,7 +124,6 @@ describe('devIssuer() with requireBearer()', () => {
     dev.down = false
     clock.advance(2_000)
     assert.equal(await ask(dev.token('ada')), 200)
-    await served.close()
   })
 
   it('dates a token when it is signed, also by a clock that a test installs later', (t) => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it } from 'node:test'
+import type { Request } from 'express'
 import { GRACE_US, GRANT_US, LEASE_US, PARKED_US, type Report } from '../../lib/throttle/budget/report'
 import { charge, finish, reset } from '../../lib/throttle/budget/decide'
 import { LIMIT_US, TICK_MS, WINDOW_US, accountsOf, openAccounts } from './spec-accounts'
@@ -701,5 +702,14 @@ describe('Accounts without a store', () => {
     await t.nearEnd(15_000)
     void charge(hold, 4 * LIMIT_US, t.now())
     assert.equal(await placesAfter(t), 32 / 4)
+  })
+
+  it('tell newcomers of a block apart again once those before them are let go of', () => {
+    const { accounts, clock, now } = accountsOf({ isShared: false })
+    const from = { ip: '203.0.113.7', headers: {} } as Request
+    for (let n = 0; n < 50; n++) {
+      assert.equal(accounts.payer(`user-${n}`, 5, from, now()).subject, `user-${n}`)
+      if (n % 5 === 4) clock.advance(10_000)
+    }
   })
 })
