@@ -13,7 +13,7 @@ interface Open {
   readonly aborter: AbortController
 }
 
-/** A source that fails is the matter of requests: they report it. */
+/** A look that fails says nothing: the next request reports the failure. */
 const nextRequestTells = (): void => undefined
 /** Interval of looks. Another process's revocation comes after at most 250 ms, so a session ends within a second. */
 const LOOK_MS = 500

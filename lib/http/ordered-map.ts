@@ -1,6 +1,6 @@
 /** A Map that knows its oldest key. To find that by `keys()` takes a look at each key that was deleted before it. */
 export class OrderedMap<K, V> extends Map<K, V> {
-  /** Stands behind the oldest key. */
+  /** Iterates over the keys. The last one that it returned is `#oldest`. */
   #turn: MapIterator<K> | undefined
   #oldest: K | undefined
 

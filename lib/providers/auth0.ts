@@ -16,8 +16,8 @@ export interface Auth0Options {
 
 /**
  * Access tokens of Auth0, of the default profile and of that of RFC 9068. A machine's `sub` is its client with
- * `@clients` behind it, in both; an agent's `sub_profile` is `ai_agent`. Rights of role-based access control are in `permissions`; where a token has none,
- * in `scope`.
+ * `@clients` behind it, in both. An agent's `sub_profile` is `ai_agent`. Rights of role-based access control are in
+ * `permissions`; where a token has none, in `scope`.
  *
  * @see https://auth0.com/docs/secure/tokens/access-tokens/access-token-profiles
  * @see https://auth0.com/docs/ai-agents-mcp/agent-as-principal/agent-identity-in-tokens

@@ -22,8 +22,8 @@ export interface IntrospectionOptions extends ClientCredentials {
   /** Lifetime of a cached answer, at most until the token expires: whole seconds, 0 to 300. Default 10. */
   readonly cacheSec?: number | undefined
   /**
-   * Memory for cached answers, in bytes: whole, 0 to 4,000,000,000. Those go first that were used least recently, of the
-   * block of addresses that has most. Default 32,000,000.
+   * Memory for cached answers, in bytes: whole, 0 to 4,000,000,000. The block of addresses with the most loses its least
+   * recently used answer first. Default 32,000,000.
    */
   readonly cacheBytes?: number | undefined
   /**
